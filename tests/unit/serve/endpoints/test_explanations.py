@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+
 from scheduler.api.reviews import User
 from scheduler.explain.documents import GroupReport, PodReport, ShareReport, SharesReport
 from scheduler.serve.endpoints.explanations import MAX_WAITING, PATH, Explanations
@@ -45,10 +47,6 @@ async def served(knowing: Knowing | None = None) -> AsyncIterator[Served]:
         yield server
 
 
-def passed_on(token: str) -> dict[str, Any]:
-    return {"X-Loadmaster-Authorization": f"Bearer {token}"}
-
-
 async def test_a_pod_is_explained_to_who_may_ask() -> None:
     async with served() as server:
         answer = await server.answer(WEB, "for-all")
@@ -73,35 +71,27 @@ async def test_the_shares_are_shown_by_another_parameter() -> None:
         assert (found.status, document["kind"], document["shares"][0]["name"]) == (200, "Shares", "team-a")
 
 
-async def test_a_token_made_for_us_may_come_through_the_proxy_of_the_api_server() -> None:
+PASSED_ON = "X-Loadmaster-Authorization"
+
+
+@pytest.mark.parametrize(
+    ("query", "token", "headers", "status", "words"),
+    [
+        pytest.param(WEB, "", {PASSED_ON: "Bearer for-us"}, 200, "web", id="a token for us through the API server"),
+        pytest.param(WEB, "", {PASSED_ON: "Bearer for-all"}, 401, "", id="a token of the API server in that header"),
+        pytest.param(WEB, "", {}, 403, "", id="nobody in particular"),
+        pytest.param(f"{PATH}?namespace=default&name=other", "for-all", {}, 404, '"found":false', id="an unknown pod"),
+        pytest.param(f"{PATH}?name=web", "for-all", {}, 400, "namespace=NAMESPACE&name=POD\n", id="half a question"),
+    ],
+)
+async def test_who_asks_and_for_what_decides_the_answer(
+    query: str, token: str, headers: dict[str, Any], status: int, words: str
+) -> None:
     async with served() as server:
-        status, _ = await server.get(WEB, **passed_on("for-us"))
-        assert status == 200
+        got, text = await server.get(query, token, **headers)
 
-
-async def test_a_token_of_the_api_server_is_not_taken_from_that_header() -> None:
-    async with served() as server:
-        status, _ = await server.get(WEB, **passed_on("for-all"))
-        assert status == 401
-
-
-async def test_nobody_in_particular_is_refused() -> None:
-    async with served() as server:
-        assert (await server.get(WEB))[0] == 403
-
-
-async def test_an_unknown_pod_is_not_found() -> None:
-    async with served() as server:
-        status, text = await server.get(f"{PATH}?namespace=default&name=other", "for-all")
-        assert (status, json.loads(text)["found"]) == (404, False)
-
-
-async def test_half_a_question_is_refused() -> None:
-    async with served() as server:
-        assert await server.get(f"{PATH}?name=web", "for-all") == (
-            400,
-            "expected /debug/explain?namespace=NAMESPACE&name=POD\n",
-        )
+    assert got == status
+    assert words in text
 
 
 async def test_questions_beyond_the_room_are_refused() -> None:

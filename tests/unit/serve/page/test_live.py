@@ -36,10 +36,15 @@ def live_of(scheduler: EngineUnderTest, leader: Leader | None = None) -> Live:
     return Live(scheduler.engine, scheduler.metrics, (leader or Leader()).about(), 0.0)
 
 
-async def opened(live: Live) -> tuple[AsyncGenerator[bytes, None], list[tuple[str, Any]]]:
-    """A stream, and what it says until everything is told."""
+async def stream(live: Live) -> AsyncGenerator[bytes, None]:
     body = (await live({})).body
     assert not isinstance(body, bytes)
+    return body
+
+
+async def opened(live: Live) -> tuple[AsyncGenerator[bytes, None], list[tuple[str, Any]]]:
+    """A stream, and what it says until everything is told."""
+    body = await stream(live)
     told: list[tuple[str, Any]] = []
     while not named("ready", told):
         told += events(await anext(body))
@@ -85,8 +90,7 @@ async def test_what_changes_while_the_nodes_are_told_is_not_lost() -> None:
     scheduler = an_engine()
     scheduler.see(*(a_node(f"n{number}", cpu="4") for number in range(2500)))
     live = live_of(scheduler)
-    body = (await live({})).body
-    assert not isinstance(body, bytes)
+    body = await stream(live)
     told: list[tuple[str, Any]] = []
     while len(named("nodes", told)) < 2:
         told += events(await anext(body))
@@ -116,8 +120,7 @@ async def test_who_opens_it_while_too_much_changes_is_told_all_again() -> None:
     scheduler = an_engine()
     scheduler.see(a_node("n", cpu="4"))
     live, pod = live_of(scheduler), a_pod("p", node_name="n", requests={"cpu": 1})
-    body = (await live({})).body
-    assert not isinstance(body, bytes)
+    body = await stream(live)
     told: list[tuple[str, Any]] = []
     while not named("ready", told):
         told += events(await anext(body))
