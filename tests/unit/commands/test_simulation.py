@@ -8,7 +8,7 @@ import pytest
 from scheduler.__main__ import main
 from tests.unit.commands.scripted_api import Script, a_list, status
 from tests.unit.commands.test_snapshot import _impatient as _impatient
-from tests.unit.commands.test_snapshot import served
+from tests.unit.commands.test_snapshot import a_cluster
 from tests.unit.kube.fake_api import Answer
 
 PODS, NODES, SETS = "GET /api/v1/pods", "GET /api/v1/nodes", "GET /apis/apps/v1/replicasets"
@@ -31,7 +31,7 @@ DEPLOYMENTS: Script = {"GET /apis/apps/v1/deployments": a_list("Deployment", WEB
 
 def simulated(folder: Path, script: Script, *options: str) -> int:
     whole = {NODES: a_list("Node", NODE), PODS: a_list("Pod", WAITS), **script}
-    with served(folder, whole) as (_, kubeconfig):
+    with a_cluster(folder, whole) as (_, kubeconfig):
         return main(["simulate", "--from-cluster", f"--kubeconfig={kubeconfig}", *options])
 
 
@@ -60,7 +60,7 @@ def test_a_cron_job_of_the_cluster_can_be_copied(tmp_path: Path, capsys: pytest.
 
 
 def test_each_kind_is_asked_for_once(tmp_path: Path) -> None:
-    with served(tmp_path, {NODES: a_list("Node", NODE), PODS: a_list("Pod", WAITS)}) as (api, kubeconfig):
+    with a_cluster(tmp_path, {NODES: a_list("Node", NODE), PODS: a_list("Pod", WAITS)}) as (api, kubeconfig):
         assert main(["simulate", "--from-cluster", f"--kubeconfig={kubeconfig}"]) == 0
 
     assert "GET /apis/batch/v1/cronjobs?limit=500" in api.asked

@@ -10,7 +10,7 @@ from scheduler.api.pods.pod import Pod
 from scheduler.cycle import loop as loop_module
 from scheduler.framework.errors import BindRejected
 from scheduler.testing import a_pod
-from tests.fakes import run, sample, settle
+from tests.fakes import sample, settle
 from tests.unit.cycle.harness import PROFILE, Scheduler, finish, holding
 
 
@@ -92,40 +92,37 @@ async def test_finish_waits_for_bindings_under_way_but_not_for_ever() -> None:
     assert scheduler.loop.bindings == 0
 
 
-def test_a_pod_tried_again_at_once_is_known_to_be_binding() -> None:
-    async def story() -> None:
-        scheduler, pod = Scheduler(), a_pod()
-        scheduler.world.refusal = BindRejected("no")
-        scheduler.handlers.pod_changed(pod)
-        task = asyncio.create_task(scheduler.loop.run())
-        first = True
-        gate = asyncio.Event()
-        original = scheduler.world.bind
+async def test_a_pod_tried_again_at_once_is_known_to_be_binding() -> None:
+    scheduler, pod = Scheduler(), a_pod()
+    scheduler.world.refusal = BindRejected("no")
+    scheduler.handlers.pod_changed(pod)
+    task = asyncio.create_task(scheduler.loop.run())
+    first = True
+    gate = asyncio.Event()
+    original = scheduler.world.bind
 
-        async def bind(tried: Pod, node: str, check: Callable[[], None]) -> str:
-            nonlocal first
-            if first:
-                first = False
-                scheduler.queue.activate([tried.uid])
-                asyncio.get_running_loop().call_soon(lambda: scheduler.queue.activate([tried.uid]))
-                await original(tried, node, check)
-            await gate.wait()
-            return ""
+    async def bind(tried: Pod, node: str, check: Callable[[], None]) -> str:
+        nonlocal first
+        if first:
+            first = False
+            scheduler.queue.activate([tried.uid])
+            asyncio.get_running_loop().call_soon(lambda: scheduler.queue.activate([tried.uid]))
+            await original(tried, node, check)
+        await gate.wait()
+        return ""
 
-        scheduler.world.bind = bind  # type: ignore[method-assign,assignment]
-        await settle()
-        scheduler.queue.activate([pod.uid])
-        await settle()
+    scheduler.world.bind = bind  # type: ignore[method-assign,assignment]
+    await settle()
+    scheduler.queue.activate([pod.uid])
+    await settle()
 
-        assert scheduler.where(pod) == "assumed"
-        assert scheduler.loop.is_binding(pod.uid)
-        gate.set()
-        await settle()
-        assert not scheduler.loop.is_binding(pod.uid)
-        scheduler.queue.close()
-        await task
-
-    run(story())
+    assert scheduler.where(pod) == "assumed"
+    assert scheduler.loop.is_binding(pod.uid)
+    gate.set()
+    await settle()
+    assert not scheduler.loop.is_binding(pod.uid)
+    scheduler.queue.close()
+    await task
 
 
 async def test_metrics_are_those_of_the_profile() -> None:

@@ -10,7 +10,6 @@ import trustme
 
 from scheduler.kube.http.connections import CannotConnect, Connections, Target
 from scheduler.kube.http.http1 import Answer
-from tests.fakes import run
 from tests.unit.kube.fake_api import until
 from tests.unit.kube.raw_server import CLOSE, OK, RawServer
 
@@ -51,13 +50,10 @@ async def test_each_connection_has_one_request_at_a_time() -> None:
     assert (server.connections, len(server.requests)) == (20, 60)
 
 
-def test_nothing_was_sent_if_no_connection_is_made_in_time() -> None:
-    async def scenario() -> None:
-        async with a_pool(RawServer()) as pool:
+async def test_nothing_was_sent_if_no_connection_is_made_in_time() -> None:
+    async with a_pool(RawServer()) as pool:
+        with pytest.raises(CannotConnect):
             await pool.ask(REQUEST, 0.0)
-
-    with pytest.raises(CannotConnect):
-        run(scenario())
 
 
 async def test_nothing_was_sent_if_tls_is_not_agreed_in_time() -> None:
@@ -135,18 +131,16 @@ async def test_a_retired_pool_ends_with_its_last_answer() -> None:
     assert answer == ANSWER
 
 
-def test_closing_loses_the_answers_under_way() -> None:
-    async def scenario() -> None:
-        server = RawServer()
-        async with a_pool(server) as pool:
-            server.held.clear()
-            call = asyncio.ensure_future(pool.ask(REQUEST, 5.0))
-            await until(lambda: server.requests)
-            await pool.close()
-            await call
+async def test_closing_loses_the_answers_under_way() -> None:
+    server = RawServer()
+    async with a_pool(server) as pool:
+        server.held.clear()
+        call = asyncio.ensure_future(pool.ask(REQUEST, 5.0))
+        await until(lambda: server.requests)
+        await pool.close()
 
-    with pytest.raises(ConnectionError):
-        run(scenario())
+        with pytest.raises(ConnectionError):
+            await call
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import pytest
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.informers.comparer import Comparer
 from scheduler.testing import pod_from_dict
-from tests.fakes import run
 from tests.unit.cycle.harness import PROFILE, Scheduler
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, node_dict, object_list, pod_dict
 
@@ -172,14 +171,12 @@ async def test_pages_are_read_to_the_end_and_finished_pods_left_out(tmp_path: Pa
         pytest.param(LOST, id="no answer"),
     ],
 )
-def test_an_api_server_in_trouble_is_a_cluster_error(tmp_path: Path, answer: Answer) -> None:
-    async def scenario() -> None:
-        async with a_setup(tmp_path) as setup:
-            setup.api.on(LIST_PODS, answer)
-            await setup.comparer.compare()
+async def test_an_api_server_in_trouble_is_a_cluster_error(tmp_path: Path, answer: Answer) -> None:
+    async with a_setup(tmp_path) as setup:
+        setup.api.on(LIST_PODS, answer)
 
-    with pytest.raises(ClusterError):
-        run(scenario())
+        with pytest.raises(ClusterError):
+            await setup.comparer.compare()
 
 
 async def test_comparing_changes_nothing(tmp_path: Path) -> None:

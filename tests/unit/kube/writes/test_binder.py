@@ -11,7 +11,7 @@ from scheduler.kube.http.retries import WRITES, Failed, Outcome, Read
 from scheduler.kube.writes.binder import ApiBinder, Binding, Bound, Post, Step
 from scheduler.process.metrics import Metrics
 from scheduler.testing import a_pod
-from tests.fakes import run, sample
+from tests.fakes import sample
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, until
 
 UID = "uid-web"
@@ -145,16 +145,13 @@ async def test_a_lost_answer_is_settled_by_a_read(tmp_path: Path) -> None:
     assert sample(metrics, "loadmaster_bind_outcomes_settled_total", found="bound") == 1
 
 
-def test_a_pod_bound_elsewhere_is_rejected(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        api = FakeApi()
-        api.on(BINDING, Answer(409, {"message": "already assigned"}))
-        api.on(GET_POD, bound_to("n2"))
-        async with fake_client(tmp_path, api) as client:
+async def test_a_pod_bound_elsewhere_is_rejected(tmp_path: Path) -> None:
+    api = FakeApi()
+    api.on(BINDING, Answer(409, {"message": "already assigned"}))
+    api.on(GET_POD, bound_to("n2"))
+    async with fake_client(tmp_path, api) as client:
+        with pytest.raises(BindRejected, match="bound to node 'n2'"):
             await ApiBinder(client, Metrics()).bind(POD, "n1")
-
-    with pytest.raises(BindRejected, match="bound to node 'n2'"):
-        run(scenario())
 
 
 async def test_bindings_in_flight_are_limited(tmp_path: Path) -> None:
