@@ -182,10 +182,6 @@ demo: install ## See it work: places Deployments on 20 fake nodes, in the termin
 bench: install ## kube-scheduler's own workloads against it, a tenth of their size: 30 minutes (BENCH="REGEX --scale 1 …")
 	$(BIN)/python -m tests.bench.run $(or $(BENCH),--scale 0.1 --minutes 28)
 
-.PHONY: failover
-failover: install ## Two replicas under load, the leader stopped and killed in turn: ROUNDS=50, 12 minutes
-	$(BIN)/python -m tests.failover --rounds $(or $(ROUNDS),50)
-
 .PHONY: bench-report
 bench-report: install ## Write RESULTS="build/bench/….jsonl" and bench-cycle's into docs/benchmarks.md (PLOT="CASE/NAME …" or all)
 	$(BIN)/python -m tests.bench.report $(RESULTS) $(addprefix --decisions ,$(wildcard $(CYCLE))) \
@@ -205,7 +201,7 @@ counted: install ## Compare what a pod costs in calls, arrays and memory with wh
 
 .PHONY: soak
 soak: install ## Pods that come and go on 1,000 fake nodes, hostile ones among them: does anything grow? (MINUTES=30)
-	$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),30)
+	$(BIN)/python -m tests.attacks.soak --minutes $(or $(MINUTES),30)
 
 .PHONY: sizing
 sizing: install ## CPU, memory and start-up time by nodes and pods, up to 100,000 nodes: 20 minutes (SIZING="--sizes 1000:30000 …")

@@ -15,6 +15,7 @@ import pytest
 import trustme
 import yaml
 
+from tests.cluster import audit
 from tests.cluster.loadmaster import (
     ACCOUNT,
     IMPATIENT,
@@ -29,7 +30,6 @@ from tests.cluster.loadmaster import (
 from tests.controlplane import Client, Component, ControlPlane, a_node, a_pod, wait_until
 from tests.controlplane.flags import Settings
 from tests.controlplane.kubeconfig import Connection
-from tests.failover import audit
 
 EXCHANGES = 2
 BATCH = 10
