@@ -47,11 +47,11 @@ from scheduler.kube.reads.pod_reader import ApiPodReader
 from scheduler.kube.reads.raw_pods import RawPods
 from scheduler.kube.reconfiguring import ReconfigurableCluster
 from scheduler.kube.services.extender_transport import Budget, HttpTransport, follow_files
-from scheduler.kube.writes.adapters import EventsByProfile, StatusPatches
 from scheduler.kube.writes.api_writer import PluginWriter
 from scheduler.kube.writes.binder import ApiBinder
 from scheduler.kube.writes.events import Events
 from scheduler.kube.writes.evictor import ApiEvictor
+from scheduler.kube.writes.recorder import Recorder as EventRecorder
 from scheduler.kube.writes.status import PodStatuses
 from scheduler.process import allocator
 from scheduler.process.logs import Levels, set_up_logging
@@ -68,7 +68,7 @@ from scheduler.serve.port.http import Pages, QueriedPage
 from scheduler.tracing.settings import exporter
 
 if TYPE_CHECKING:
-    from scheduler.kube.election.election import Election
+    from scheduler.kube.election.elector import Elector
 
 SHUTDOWN_SECONDS: Final = 20.0
 """For bindings under way at SIGTERM; less than the 30 s after which a kubelet kills."""
@@ -113,7 +113,7 @@ class _Scheduler:
     reloader: Reloader
     leadership: Leadership | None
     """None without leader election."""
-    election: "Election | None"
+    election: "Elector | None"
     share_gauges: ShareGauges
 
     def is_leading(self) -> bool:
@@ -153,10 +153,12 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
         permissions = permissions_for(resources.watched.values(), resources.written)
         election = None
         if leadership is not None:
-            from scheduler.kube.election.election import Election
+            from scheduler.kube.election.elector import Elector, new_identity
+            from scheduler.kube.election.lease_lock import LeaseLock
 
             of_election = await stack.enter_async_context(Client(client.credentials, metrics, never_reuses=True))
-            election = Election(of_election, config.leader_election, leadership, name, metrics)
+            lock = LeaseLock(of_election, config.leader_election, new_identity(), leadership)
+            election = Elector(of_election, lock, config.leader_election, leadership, name, metrics)
             permissions += election.permissions
         scheduler = _Scheduler(cluster, engine, informers, reloader, leadership, election, ShareGauges(engine, metrics))
         _dump_on_signal(scheduler, stack)
@@ -170,8 +172,8 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
     return 1 if tasks.failed else 0
 
 
-def _writers(cluster: ClusterConnection, config: Config, stack: AsyncExitStack) -> tuple[Writers, EventsByProfile]:
-    """Make what writes to the API server, and return the Events again by profile."""
+def _writers(cluster: ClusterConnection, config: Config, stack: AsyncExitStack) -> tuple[Writers, EventRecorder]:
+    """Make what writes to the API server, and return what records Events again."""
     client, tasks = cluster.client, cluster.tasks
     binder = ApiBinder(client, cluster.metrics, config.loadmaster.bind_timeout_seconds)
     events = Events(client, cluster.metrics, tasks, binder.is_binding)
@@ -179,11 +181,10 @@ def _writers(cluster: ClusterConnection, config: Config, stack: AsyncExitStack) 
     stack.push_async_callback(events.close)
     statuses = PodStatuses(client, tasks)
     stack.push_async_callback(statuses.close)
-    by_profile = EventsByProfile(events, [profile.scheduler_name for profile in config.profiles])
+    recorder = EventRecorder(events, [profile.scheduler_name for profile in config.profiles])
     evictor = ApiEvictor(client, statuses)
     writer, reader = PluginWriter(client), PluginReader(client)
-    patches = StatusPatches(statuses)
-    return Writers(binder, by_profile, patches, evictor, writer, reader, by_profile, by_profile), by_profile
+    return Writers(binder, recorder, statuses, evictor, writer, reader, recorder, recorder), recorder
 
 
 def _dump_on_signal(scheduler: _Scheduler, stack: AsyncExitStack) -> None:

@@ -16,7 +16,7 @@ from scheduler.kube.informers.intake import NODES, PODS, Intake
 from scheduler.kube.informers.raw_nodes import keep_raw
 from scheduler.kube.informers.relister import Relister
 from scheduler.kube.permissions import check_permissions, permissions_for
-from scheduler.kube.writes.adapters import EventsByProfile
+from scheduler.kube.writes.recorder import Recorder
 from scheduler.kube.writes.single_events import Regarding, SingleEvents
 
 NAMESPACE_FILE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -36,7 +36,7 @@ class ReconfigurableCluster:
         nodes: Intake[Node],
         relister: Relister,
         watches: FurtherWatches,
-        events: EventsByProfile,
+        events: Recorder,
         resources: Resources,
         controller: str,
     ) -> None:

@@ -24,11 +24,11 @@ from scheduler.kube.identity.credentials import Credentials
 from scheduler.kube.identity.identity import Identity
 from scheduler.kube.identity.tls_files import TlsFiles
 from scheduler.kube.informers.intake import pod_intake
-from scheduler.kube.writes.adapters import EventsByProfile, StatusPatches
 from scheduler.kube.writes.api_writer import PluginWriter
 from scheduler.kube.writes.binder import ApiBinder
 from scheduler.kube.writes.events import Events
 from scheduler.kube.writes.evictor import ApiEvictor
+from scheduler.kube.writes.recorder import Recorder
 from scheduler.kube.writes.status import PodStatuses
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
@@ -70,9 +70,9 @@ class CountedWorld:
         tasks = Tasks(metrics)
         self._events = Events(self._client, metrics, tasks, binder.is_binding, now=lambda: NOW, hostname="host")
         self._statuses = PodStatuses(self._client, tasks, now=lambda: NOW)
-        events, statuses = EventsByProfile(self._events, [PROFILE]), StatusPatches(self._statuses)
+        recorder = Recorder(self._events, [PROFILE])
         evictor, writer = ApiEvictor(self._client, self._statuses), PluginWriter(self._client)
-        writers = Writers(binder, events, statuses, evictor, writer)
+        writers = Writers(binder, recorder, self._statuses, evictor, writer)
         config = load_config(None, plugins.IN_TREE)
         self.engine = build_engine(
             config, plugins.IN_TREE, writers, metrics, loop.time, tasks, stopwatch=time.perf_counter

@@ -4,6 +4,10 @@
              ▲ │ it is not: until it changes,                │
              └─┘ may be free, or `retryPeriod` has passed    └──another holds it, or the deadline is past──► returns
 
+A replica that stands by has its tables filled and its queue full; it decides, binds, patches and evicts nothing. When
+it has won, the watch may not have shown the last bindings of the previous leader yet, so it first compares lists that
+it requests only then.
+
 The order of the calls and the records that they write are the library's. Its two loops are replaced by ours: the
 library's sleep through a release, measure with the time of day, and call without a limit. When `run` returns,
 leadership was lost, and the program ends: its work cannot be continued safely, and a start takes seconds.
@@ -16,6 +20,7 @@ import logging
 import math
 import random
 import socket
+import time
 import uuid
 from collections.abc import Callable
 from typing import Final
@@ -26,8 +31,12 @@ from kubernetes.aio.leaderelection.leaderelection import LeaderElection as Libra
 from scheduler.config.types import JITTER_FACTOR, LeaderElection
 from scheduler.kube.election.installation import strangers
 from scheduler.kube.election.leadership import Leadership
-from scheduler.kube.election.lease_events import LeaseEvents
 from scheduler.kube.election.lease_lock import LeaseLock
+from scheduler.kube.election.lease_watch import LeaseWatch
+from scheduler.kube.http.client import Client
+from scheduler.kube.informers.relister import Relister
+from scheduler.kube.permissions import lease_permissions
+from scheduler.kube.writes.single_events import Regarding, SingleEvents
 from scheduler.process.metrics import Metrics
 
 log = logging.getLogger(__name__)
@@ -43,24 +52,35 @@ STOP_SECONDS: Final = 4.0
 
 
 class Elector(LibraryElection):
-    """Acquires the Lease and keeps it. `run` it as a task, then `release`."""
+    """Acquires the Lease and keeps it. `run` and `watch.run` are tasks as long as the program runs, `release` ends it.
+
+    Who leads is reported in Events, as client-go does it: `became leader`, `stopped leading`.
+    """
 
     def __init__(
         self,
+        client: Client,
         lock: LeaseLock,
         settings: LeaderElection,
         leadership: Leadership,
-        events: LeaseEvents,
+        controller: str,
         metrics: Metrics,
         chance: Callable[[], float] = random.random,
     ) -> None:
+        """`client`: one of its own, not fenced, so that no other call delays a renewal.
+
+        `controller`: the first profile's name, as in kube-scheduler.
+        """
         # The library's own times decide nothing: a lease that lasts for ever is never taken over but on the lock's
         # word, and both loops are ours. Its Config refuses periods below a second, which kube-scheduler allows.
         super().__init__(Config(lock, math.inf, 1e9, 1.0, self._started, self._stopped))
         self._lock = lock
         self._settings = settings
         self._leadership = leadership
-        self._events = events
+        lease = Regarding("coordination.k8s.io/v1", "Lease", lock.namespace, lock.name)
+        self._events = SingleEvents(client, lease, controller, lock.identity)
+        self.watch = LeaseWatch(client, lock, 2 * settings.lease_duration)
+        self.permissions = lease_permissions(lock.namespace, lock.name)
         self._chance = chance
         self._slow_path = metrics.leader_election_slowpath.labels(NAME)
         self._slow_path.inc(0)
@@ -74,12 +94,22 @@ class Elector(LibraryElection):
         self._is_stopping = False
 
     def is_healthy(self) -> bool:
-        """Return whether we do not lead, or the Lease has not been over for long: by then the program should have
-        ended."""
+        """kube-scheduler's check `leaderElection`: false if a Lease that was lost did not end us."""
         if not self._leadership.began.is_set() or self._leadership.ended.is_set():
             return True
         over = self._settings.renew_deadline - self._settings.lease_duration - TOLERATED_SECONDS
         return self._leadership.seconds_left() >= over
+
+    def leader(self) -> str:
+        """The leader's identity, as in the Lease; empty if there is none."""
+        return self._lock.holder
+
+    async def won(self, relister: Relister) -> None:
+        """Return once we lead and know all that the leader before us did."""
+        await self._leadership.began.wait()
+        began = time.monotonic()
+        await relister.compare_again()
+        log.info("Compared everything after taking over", extra={"seconds": round(time.monotonic() - began, 3)})
 
     async def acquire(self) -> bool:
         """Return once the Lease is ours."""
@@ -149,13 +179,17 @@ class Elector(LibraryElection):
 
     async def _started(self) -> None:
         log.info("Successfully acquired lease", extra={"lock": self._lock.describe()})
-        await self._events.send("became leader")
+        await self._report("became leader")
 
     async def _stopped(self) -> None:
         if self._is_stopping:
             return
         self._is_stopping = True
-        await self._events.send("stopped leading")
+        await self._report("stopped leading")
+
+    async def _report(self, what: str) -> None:
+        note = f"{self._lock.identity} {what}"
+        await self._events.send("Normal", "LeaderElection", "LeaderElection", note)
 
 
 def new_identity() -> str:

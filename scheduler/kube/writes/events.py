@@ -24,11 +24,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from scheduler.api.objects import ObjectMeta
-from scheduler.api.pods.pod import Pod
-from scheduler.api.wording.text import in_bytes, to_json
-from scheduler.framework.groups.pod_groups import PodGroup
-from scheduler.framework.nodes.resources import parse_resource
+from scheduler.api.wording.text import to_json
 from scheduler.kube.http.client import Client, Reply
 from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.http.retries import Meaning, Outcome, RetryPolicy, meaning_of
@@ -52,12 +48,6 @@ PATIENCE: Final = 10.0
 LOOK_SECONDS: Final = 0.05
 """How often to check whether bindings are still in flight."""
 
-MAX_NOTE: Final = 1024
-"""Bytes of a note; the API server refuses more."""
-
-MAX_WORD: Final = 128
-"""Bytes of a reason or an action; the API server refuses more."""
-
 MAX_INSTANCE: Final = 128
 """Characters of `reportingInstance`."""
 
@@ -79,7 +69,8 @@ TURN_SECONDS: Final = 60.0
 MAX_SECONDS: Final = 900.0
 """For one sender: its turn, and the last Event with all its retries."""
 
-_Key: TypeAlias = tuple[str, str, str, str, str, str]
+Key: TypeAlias = tuple[str, str, str, str, str, str]
+"""UID of what it is about, controller, type, reason, action, note."""
 
 
 class Reference(NamedTuple):
@@ -115,7 +106,7 @@ class _Sending(NamedTuple):
 
 
 class Events:
-    """Sends Events in the background: `start`, a `recorder` per profile, `close`."""
+    """Sends Events in the background, from `start` to `close`; see `recorder.py` for what they say."""
 
     def __init__(
         self,
@@ -137,7 +128,7 @@ class Events:
         self._patch = Operation("PATCH", "events", limit, content_type="application/merge-patch+json", fenced=False)
         self._max_waiting = max_waiting
         self._waiting: deque[_Sending] = deque()
-        self._known: OrderedDict[_Key, _Event] = OrderedDict()
+        self._known: OrderedDict[Key, _Event] = OrderedDict()
         self._last_stamp = 0
         """Nanoseconds since 1970, the suffix of an Event's name; unique."""
         self._is_binding = is_binding
@@ -147,10 +138,6 @@ class Events:
         self._jobs = tasks.jobs("event", MAX_SECONDS)
         self._ending_series: asyncio.Task[None] | None = None
         """Set while started."""
-
-    def recorder(self, scheduler_name: str) -> "Recorder":
-        """A recorder that reports as `scheduler_name`, a profile."""
-        return Recorder(self, scheduler_name, f"{scheduler_name}-{self._hostname}"[:MAX_INSTANCE])
 
     def start(self) -> None:
         self._ending_series = self._tasks.start("end of event series", self._end_series_forever())
@@ -180,12 +167,12 @@ class Events:
         while self._jobs:
             await asyncio.wait(self._jobs)
 
-    def record(self, key: _Key, regarding: Reference, instance: str, related: Pod | None = None) -> None:
+    def record(self, key: Key, regarding: Reference) -> None:
         """Record an Event, or count a repetition. Never waits, never raises."""
         now = self._now()
         event = self._known.get(key)
         if event is None or now - event.last_seen > SERIES_SECONDS:
-            event = self._new_event(key, regarding, instance, related, now)
+            event = self._new_event(key, regarding, now)
             if self._enqueue(event, patch=False):
                 self._remember(key, event)
             return
@@ -205,7 +192,7 @@ class Events:
             del self._known[key]
             self._send_series(event)
 
-    def _remember(self, key: _Key, event: _Event) -> None:
+    def _remember(self, key: Key, event: _Event) -> None:
         self._known[key] = event
         self._known.move_to_end(key)
         if len(self._known) > MAX_SERIES:
@@ -248,16 +235,15 @@ class Events:
             return 0 if self._is_binding() else MIN_IN_FLIGHT
         return MIN_IN_FLIGHT + int((MAX_IN_FLIGHT - MIN_IN_FLIGHT) * min(overdue, 1.0))
 
-    def _new_event(self, key: _Key, regarding: Reference, instance: str, related: Pod | None, now: float) -> _Event:
+    def _new_event(self, key: Key, regarding: Reference, now: float) -> _Event:
         _, controller, type_, reason, action, note = key
+        instance = f"{controller}-{self._hostname}"[:MAX_INSTANCE]
         namespace = regarding.namespace or "default"
         self._last_stamp = max(self._last_stamp + 1, int(now * 1e6) * 1000)
         name = f"{regarding.name}.{self._last_stamp:x}"
         if len(name) > 253:
             name = str(uuid.uuid4())
         head = _HEAD % (name, namespace, _micro_time(now), controller, instance) + _REGARDING % regarding
-        if related is not None:
-            head += _RELATED % _reference(related)
         tail = _TAIL % (_encoded(type_), _encoded(reason), _encoded(action), to_json(note))
         return _Event(namespace, name, head.encode() + tail, 1, now, 1, now)
 
@@ -312,60 +298,18 @@ class Events:
         self._metrics.events_dropped.labels(reason).inc(count)
 
 
-class Recorder:
-    """framework.handle.EventRecorder and cycle.writers.GroupEvents for one profile."""
-
-    def __init__(self, events: Events, controller: str, instance: str) -> None:
-        self._events = events
-        self._controller = controller
-        self._instance = instance
-
-    def event(self, pod: Pod, type_: str, reason: str, action: str, note: str, related: Pod | None = None) -> None:
-        """Record what happened to a pod; `related` is another pod that was involved."""
-        reason, action, note = in_bytes(reason, MAX_WORD), in_bytes(action, MAX_WORD), in_bytes(note, MAX_NOTE)
-        key = (pod.uid, self._controller, in_bytes(type_, MAX_WORD), reason, action, note)
-        self._events.record(key, _reference(pod), self._instance, related)
-
-    def group_event(self, group: PodGroup, member: Pod, type_: str, reason: str, action: str, note: str) -> None:
-        """Record what happened to a group, at its object or owner if it has one."""
-        if group.owner is not None:
-            version, kind, name, uid = group.owner
-            self._record(Reference(version, kind, group.namespace, name, uid, ""), type_, reason, note, action)
-            return
-        if not group.has_object:
-            self.event(member, type_, reason, action, note)
-            return
-        resource = parse_resource(group.source)
-        regarding = Reference(resource.group_version, "PodGroup", group.namespace, group.name, group.uid, "")
-        self._record(regarding, type_, reason, note, action)
-
-    def object_event(self, resource: str, metadata: ObjectMeta, reason: str, note: str) -> None:
-        """Record an Event about an object of a resource whose name, as in events, ends with its kind."""
-        version, kind = parse_resource(resource).group_version, resource.rpartition("/")[2]
-        regarding = Reference(version, kind, metadata.namespace, metadata.name, metadata.uid, metadata.resource_version)
-        self._record(regarding, "Warning", reason, note)
-
-    def _record(self, regarding: Reference, type_: str, reason: str, note: str, action: str = "Scheduling") -> None:
-        key = (regarding.uid, self._controller, type_, reason, action, in_bytes(note, MAX_NOTE))
-        self._events.record(key, regarding, self._instance)
-
-
 _HEAD = (
     '{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"%s","namespace":"%s"},"eventTime":"%s",'
     '"reportingController":"%s","reportingInstance":"%s"'
 )
-_REFERENCE = '{"apiVersion":"%s","kind":"%s","namespace":"%s","name":"%s","uid":"%s","resourceVersion":"%s"}'
-_REGARDING = f',"regarding":{_REFERENCE}'
-_RELATED = f',"related":{_REFERENCE}'
+_REGARDING = (
+    ',"regarding":{"apiVersion":"%s","kind":"%s","namespace":"%s","name":"%s","uid":"%s","resourceVersion":"%s"}'
+)
 _TAIL = b',"type":%b,"reason":%b,"action":%b,"note":%b'
 
 
 _encoded = lru_cache(maxsize=64)(to_json)
 """Of the few words that Events of all pods have."""
-
-
-def _reference(pod: Pod) -> Reference:
-    return Reference("v1", "Pod", pod.namespace, pod.name, pod.uid, pod.metadata.resource_version)
 
 
 def _series(event: _Event) -> bytes:

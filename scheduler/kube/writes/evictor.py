@@ -141,7 +141,7 @@ class ApiEvictor:
         return isinstance(step, Deleted)
 
     def clear_nomination(self, pod: Pod) -> None:
-        self._statuses.set(pod, None, "")
+        self._statuses.nominate(pod, "")
 
     async def _call(self, step: Call, path: str, victim: Pod, condition: Condition) -> Outcome:
         match step:

@@ -84,7 +84,7 @@ class _NothingToSend(Exception):
 
 
 class PodStatuses:
-    """Sends patches in the background, until it is closed."""
+    """cycle.writers.StatusWriter on the API server: sends patches in the background, until it is closed."""
 
     def __init__(self, client: Client, tasks: Tasks, now: Callable[[], float] = time.time) -> None:
         """`now`: seconds since 1970."""
@@ -108,6 +108,12 @@ class PodStatuses:
         """Stop and drop unsent patches: after a restart the pods are tried again."""
         self._closed = True
         await self._jobs.finish(0)
+
+    def unschedulable(self, pod: Pod, reason: str, message: str, nominated_node_name: str | None) -> None:
+        self.set(pod, Condition("False", reason, message), nominated_node_name)
+
+    def nominate(self, pod: Pod, node_name: str) -> None:
+        self.set(pod, None, node_name)
 
     def set(self, pod: Pod, condition: Condition | None = None, nominated_node_name: str | None = None) -> None:
         """Bring the pod's status to this, in the background. None leaves a part as it is; "" clears a nomination."""

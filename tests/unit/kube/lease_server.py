@@ -11,7 +11,6 @@ from scheduler.framework.duration import Duration
 from scheduler.kube.election.elector import Elector
 from scheduler.kube.election.leadership import Leadership
 from scheduler.kube.election.lease import Lease
-from scheduler.kube.election.lease_events import LeaseEvents
 from scheduler.kube.election.lease_lock import LeaseLock
 from scheduler.kube.http.client import AnswerLost, Client, NoReply, NotSent, Reply
 from scheduler.kube.http.operations import Operation
@@ -114,7 +113,7 @@ class Replica:
     thawed: asyncio.Event = field(default_factory=asyncio.Event)
     """While cleared, the process is stopped: nothing is sent, no answer is read."""
     told: list[str] = field(default_factory=list)
-    """Its Events."""
+    """Its Events, which always arrive."""
 
     def __post_init__(self) -> None:
         self.thawed.set()
@@ -123,9 +122,7 @@ class Replica:
         client = cast("Client", self)
         time_of_day = self.time_of_day or (lambda: 1_800_000_000.0 + now())
         self.lock = LeaseLock(client, self.settings, self.name, self.leadership, now, time_of_day)
-        self.elector = Elector(
-            self.lock, self.settings, self.leadership, cast("LeaseEvents", self), self.metrics, lambda: 0.5
-        )
+        self.elector = Elector(client, self.lock, self.settings, self.leadership, "one", self.metrics, lambda: 0.5)
         if self.watches:
             self.server.watchers.append(self._watch)
         self.task: asyncio.Task[None] | None = None
@@ -154,6 +151,9 @@ class Replica:
 
     async def attempt(self, operation: Operation, path: str, body: bytes | None = None) -> Reply | NoReply:
         """The client's part."""
+        if operation.resource == "events":
+            self.told.append(json.loads(body or b"{}")["note"].removeprefix(f"{self.name} "))
+            return Reply(201, b"{}")
         await self.thawed.wait()
         fault = self.next_fault()
         if fault.kind == "unsent":
@@ -168,10 +168,6 @@ class Replica:
             reply = None
         await self.thawed.wait()
         return reply or AnswerLost("no answer")
-
-    async def send(self, what: str) -> None:
-        """Its LeaseEvents' part."""
-        self.told.append(what)
 
     def _carry_out(self, verb: str, body: bytes | None, fault: Fault, answered: "asyncio.Future[Reply]") -> None:
         if fault.kind == "refused":

@@ -22,6 +22,7 @@ from scheduler.kube.writes.api_writer import PluginWriter
 from scheduler.kube.writes.binder import ApiBinder
 from scheduler.kube.writes.events import Events
 from scheduler.kube.writes.evictor import ApiEvictor
+from scheduler.kube.writes.recorder import Recorder
 from scheduler.kube.writes.status import Condition, PodStatuses
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
@@ -93,7 +94,7 @@ class Calls:
 
     async def send_event(self) -> None:
         self.events.start()
-        self.events.recorder("loadmaster").event(POD, "Normal", "X", "Y", "note")
+        Recorder(self.events, ["loadmaster"]).event(POD, "Normal", "X", "Y", "note")
         await self.events.close(grace=10.0)
 
     async def write(self) -> None:

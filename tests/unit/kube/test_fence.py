@@ -87,7 +87,7 @@ def test_only_leases_events_and_reviews_are_written_by_every_replica() -> None:
 
     assert {name for name, found in unfenced.items() if found} <= {
         "events.py",
-        "lease_events.py",
+        "single_events.py",
         "lease_lock.py",
         "permissions.py",
         "reviews.py",

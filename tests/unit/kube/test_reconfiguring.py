@@ -13,7 +13,7 @@ from scheduler.kube.informers.further_watches import FurtherWatches
 from scheduler.kube.informers.intake import node_intake, pod_intake
 from scheduler.kube.informers.relister import Relister
 from scheduler.kube.reconfiguring import ReconfigurableCluster
-from scheduler.kube.writes.adapters import EventsByProfile
+from scheduler.kube.writes.recorder import Recorder
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from tests.unit.kube.fake_api import (
@@ -77,7 +77,7 @@ async def a_stage(directory: Path) -> AsyncIterator[Stage]:
         schedule, deadlines = ComparisonSchedule(), Deadlines(metrics)
         relister = Relister(client, (pods, nodes), schedule, nullcontext, deadlines, metrics, 0.0, settle=0.0)
         watches = cast("FurtherWatches", NoWatches())
-        events = cast("EventsByProfile", None)
+        events = cast("Recorder", None)
         cluster = ReconfigurableCluster(client, pods, nodes, relister, watches, events, NAMES, "one")
         tasks.start("relister", relister.run())
         for resource in ("pods", "nodes"):

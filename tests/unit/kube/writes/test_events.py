@@ -12,7 +12,8 @@ from scheduler.framework.events import COSCHEDULING_POD_GROUP
 from scheduler.framework.groups.pod_groups import PodGroup
 from scheduler.groups.apis.annotations import AnnotatedGroups
 from scheduler.kube.http.operations import Operation
-from scheduler.kube.writes.events import MAX_IN_FLIGHT, MAX_NOTE, MIN_IN_FLIGHT, PATIENCE, Events
+from scheduler.kube.writes.events import MAX_IN_FLIGHT, MIN_IN_FLIGHT, PATIENCE, Events
+from scheduler.kube.writes.recorder import MAX_NOTE, Recorder
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.testing import a_pod
@@ -44,7 +45,7 @@ class Setup:
             hostname="host-1",
             max_waiting=max_waiting,
         )
-        self.recorder = self.events.recorder("loadmaster")
+        self.recorder = Recorder(self.events, ["loadmaster"])
 
     def dropped(self, reason: str) -> float:
         return sample(self.metrics, "loadmaster_events_dropped_total", reason=reason)
