@@ -11,6 +11,7 @@ import secrets
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final, Protocol
 
 import msgspec
@@ -19,14 +20,7 @@ from cryptography.x509.oid import NameOID, ObjectIdentifier
 
 from scheduler.api.reviews import ANONYMOUS, AUDIENCE, AUTHENTICATED_GROUP, UNAUTHENTICATED_GROUP, TokenVerdict, User
 from scheduler.framework.errors import ClusterError
-from scheduler.serve.access.expiring import ExpiringCache
-from scheduler.serve.access.reviewing import Reviewing
-
-MAX_TOKENS: Final = 1024
-"""Answers that are kept."""
-
-MAX_IN_FLIGHT: Final = 4
-"""Tokens that the API server is asked about at once: a client that sends random ones delays only itself."""
+from scheduler.serve.access.reviewed import Reviewed
 
 UID_OID: Final = ObjectIdentifier("1.3.6.1.4.1.57683.2")
 """Of a user's UID in a certificate: k8s.io/apimachinery/pkg/apis/asn1."""
@@ -61,8 +55,7 @@ class Authentication:
         self._cache_seconds = cache_seconds
         self._secret = secrets.token_bytes(32)
         """Makes the cache's keys, so that no token is in memory for longer than its request."""
-        self._cache: ExpiringCache[bytes, TokenVerdict] = ExpiringCache(MAX_TOKENS, now)
-        self._reviews = Reviewing(MAX_IN_FLIGHT)
+        self._verdicts: Reviewed[TokenVerdict] = Reviewed(now)
 
     async def user(self, certificate: bytes | None, authorization: str, passed_on: str = "") -> User:
         """Return the user of this certificate (DER, verified by TLS) or Authorization header; else ANONYMOUS.
@@ -88,19 +81,12 @@ class Authentication:
 
     async def _review(self, reviewer: TokenReviewer, token: str, audience: str) -> TokenVerdict:
         key = hmac.digest(self._secret, f"{audience} {token}".encode(), hashlib.sha256)
-        known = self._cache.get(key)
-        if known is not None:
-            return known
+        ask = partial(reviewer.review_token, token, audience)
         try:
-            async with self._reviews.turn():
-                known = self._cache.get(key)  # perhaps found while this one waited
-                if known is None:
-                    known = await reviewer.review_token(token, audience)
-                    # kube-scheduler keeps no errors either.
-                    self._cache.put(key, known, 0.0 if known.error else self._cache_seconds)
+            # kube-scheduler keeps no errors either.
+            return await self._verdicts.answer(key, ask, lambda verdict: 0.0 if verdict.error else self._cache_seconds)
         except ClusterError as error:
             raise Unauthorized(f"cannot ask about a token: {error}") from error
-        return known
 
 
 def bearer_token(authorization: str) -> str:

@@ -8,19 +8,14 @@ Source: k8s.io/apiserver/pkg/server/options/authorization.go, plugin/pkg/authori
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from functools import partial
+from typing import Protocol
 
 import msgspec
 
 from scheduler.api.reviews import MASTERS_GROUP, AccessVerdict, User
 from scheduler.framework.errors import ConfigError
-from scheduler.serve.access.expiring import ExpiringCache
-from scheduler.serve.access.reviewing import Reviewing
-
-MAX_ANSWERS: Final = 1024
-"""Answers that are kept. We ask about our own paths only, so there are few for each user."""
-
-MAX_IN_FLIGHT: Final = 4
+from scheduler.serve.access.reviewed import Reviewed
 
 _encoder = msgspec.json.Encoder(order="deterministic")
 
@@ -55,8 +50,7 @@ class Authorization:
         self._prefixes = tuple(path[:-1] for path in paths if path.endswith("*"))
         self._reviewer = reviewer
         self._allowed_seconds, self._refused_seconds = allowed_seconds, refused_seconds
-        self._cache: ExpiringCache[bytes, AccessVerdict] = ExpiringCache(MAX_ANSWERS, now)
-        self._reviews = Reviewing(MAX_IN_FLIGHT)
+        self._verdicts: Reviewed[AccessVerdict] = Reviewed(now)
 
     async def verdict(self, user: User, path: str, verb: str) -> AccessVerdict:
         """Return whether `user` may do `verb`, HTTP's method in lower case. Raises ClusterError without an answer."""
@@ -65,14 +59,10 @@ class Authorization:
         if self._reviewer is None:
             return AccessVerdict()
         key = _encoder.encode((user, path, verb))
-        known = self._cache.get(key)
-        if known is None:
-            async with self._reviews.turn():
-                known = self._cache.get(key)  # perhaps found while this one waited
-                if known is None:
-                    known = await self._reviewer.review_access(user, path, verb)
-                    self._cache.put(key, known, self._allowed_seconds if known.allowed else self._refused_seconds)
-        return known
+        ask = partial(self._reviewer.review_access, user, path, verb)
+        return await self._verdicts.answer(
+            key, ask, lambda verdict: self._allowed_seconds if verdict.allowed else self._refused_seconds
+        )
 
     def _is_for_all(self, path: str) -> bool:
         return path in self._paths or path.startswith(self._prefixes)

@@ -14,6 +14,7 @@ from scheduler.api.reviews import ANONYMOUS, TokenVerdict, User
 from scheduler.framework.errors import ClusterError
 from scheduler.serve.access import authentication
 from scheduler.serve.access.authentication import Authentication, Unauthorized, bearer_token, user_of
+from scheduler.serve.access.reviewed import MAX_KEPT
 from tests.fakes import FakeClock
 from tests.unit.serve.serving import FakeReviews
 
@@ -146,18 +147,18 @@ async def test_many_requests_with_one_token_ask_once() -> None:
 
 
 async def test_the_cache_is_bounded_and_has_no_token_in_it() -> None:
-    setup = Setup(**{f"secret-{number}": User(username="jane") for number in range(2 * authentication.MAX_TOKENS)})
+    setup = Setup(**{f"secret-{number}": User(username="jane") for number in range(2 * MAX_KEPT)})
 
     for token in setup.reviews.users:
         await setup.user(token)
-    cache = setup.authentication._cache
+    cache = setup.authentication._verdicts
 
-    assert len(cache) == authentication.MAX_TOKENS
+    assert len(cache) == MAX_KEPT
     assert "secret" not in repr(vars(cache))
 
 
 async def test_an_answer_that_does_not_come_is_waited_for_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scheduler.serve.access.reviewing.MAX_SECONDS", 0.01)
+    monkeypatch.setattr("scheduler.serve.access.reviewed.MAX_SECONDS", 0.01)
     setup = Setup()
     setup.reviews.held = asyncio.Event()
 

@@ -4,7 +4,6 @@ import pytest
 
 from scheduler.api.reviews import ANONYMOUS, AccessVerdict, User
 from scheduler.framework.errors import ClusterError, ConfigError
-from scheduler.serve.access import authorization
 from scheduler.serve.access.authorization import Authorization
 from tests.fakes import FakeClock
 from tests.unit.serve.serving import HEALTH, FakeReviews
@@ -102,12 +101,3 @@ async def test_without_anybody_to_ask_nobody_has_rights() -> None:
     nobody = Authorization(None, HEALTH, 10.0, 10.0)
 
     assert await nobody.verdict(JANE, "/metrics", "get") == AccessVerdict()
-
-
-async def test_the_cache_is_bounded() -> None:
-    setup = Setup()
-
-    for number in range(2 * authorization.MAX_ANSWERS):
-        await setup.may(User(username=f"user-{number}"), "/metrics")
-
-    assert len(setup.authorization._cache) == authorization.MAX_ANSWERS
