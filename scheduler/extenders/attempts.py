@@ -30,8 +30,8 @@ from scheduler.cycle.core import Core
 from scheduler.cycle.cycle_events import AttemptGivenUp, AttemptStarted, Decided, SearchStarted
 from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.wings import Loop
-from scheduler.extenders.chain import Extenders
-from scheduler.extenders.conversation import Conversation, Conversations
+from scheduler.extenders.chain import Extenders, PodSource, Question
+from scheduler.extenders.conversation import Conversation, LiveConversation
 from scheduler.extenders.decision import AttemptWithExtenders, ExtendedAlgorithm
 from scheduler.extenders.extender import Extender
 from scheduler.framework.cycle_state import CycleState
@@ -69,14 +69,15 @@ class _OpenAttempt:
 class ExtendedAttempts:
     """The attempts of all profiles."""
 
-    def __init__(self, core: Core, algorithm: ExtendedAlgorithm, conversations: Conversations) -> None:
+    def __init__(self, core: Core, algorithm: ExtendedAlgorithm, pods: PodSource) -> None:
         """There are no extenders before `use`."""
         self._frameworks = core.frameworks
         self._extenders = Extenders(())
         self._max_in_lane = 1
         self._now = core.now
         self._algorithm = algorithm
-        self._conversations = conversations
+        self._table = core.cache.table
+        self._pods = pods
         self._queue = core.queue
         self._failure = core.failure
         self._duration = core.metrics.scheduling_algorithm_duration
@@ -173,7 +174,8 @@ class ExtendedAttempts:
         return pod
 
     def _conversation(self, extenders: Extenders, pod: Pod) -> Conversation:
-        return self._conversations.begin(extenders.asked_about(pod), pod)
+        question = Question(extenders.asked_about(pod), pod, self._table, self._pods)
+        return LiveConversation(question, self._table, self._stream)
 
     def _state(self, queued: QueuedPod) -> CycleState:
         state = CycleState()

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
-from scheduler.api.objects import Node
 from scheduler.api.pods.pod import Pod
 from scheduler.extenders.extender import Extender
 from scheduler.extenders.wire import Score
@@ -21,6 +20,7 @@ from scheduler.framework.errors import ClusterError
 from scheduler.framework.extenders import ExtenderError
 from scheduler.framework.plugin import MAX_NODE_SCORE
 from scheduler.framework.status import Status
+from scheduler.state.nodes.node_table import NodeTable
 
 MAX_EXTENDER_SCORE: Final = 10
 """extenderv1.MaxExtenderPriority. Scores are not checked against it."""
@@ -48,12 +48,6 @@ class PodSource(Protocol):
 
         Raises ClusterError.
         """
-
-
-class Nodes(Protocol):
-    """The live nodes."""
-
-    def node(self, name: str) -> Node | None: ...
 
 
 @dataclass(slots=True)
@@ -104,7 +98,7 @@ class Extenders:
 class Question:
     """One pod that is shown to extenders."""
 
-    def __init__(self, extenders: Sequence[Extender], pod: Pod, nodes: Nodes, pods: PodSource) -> None:
+    def __init__(self, extenders: Sequence[Extender], pod: Pod, nodes: NodeTable, pods: PodSource) -> None:
         """`extenders`: those that are interested, in their order."""
         self.extenders = extenders
         self.pod = pod

@@ -4,12 +4,12 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Protocol, TypeAlias, TypeVar
 
 from scheduler.api.pods.pod import Pod
-from scheduler.extenders.chain import FilterVerdict, Nodes, PodSource, Question
-from scheduler.extenders.extender import Extender
-from scheduler.extenders.preemption import PodsOnNodes, PreemptionQuestion
+from scheduler.extenders.chain import FilterVerdict, Question
+from scheduler.extenders.preemption import PreemptionQuestion
 from scheduler.framework.extenders import PreemptionExtenders
 from scheduler.framework.preemption.dry_run import Victims
 from scheduler.runtime.event_stream import EngineEvent, EventStream
+from scheduler.state.nodes.node_table import NodeTable
 
 FILTER, PRIORITIZE, PREEMPT = "filter", "prioritize", "preempt"
 """The verbs of requests to extenders."""
@@ -43,27 +43,10 @@ class Conversation(PreemptionExtenders, Protocol):
         """Request the extenders' part of the nodes' scores; failing extenders add nothing."""
 
 
-class Table(Nodes, PodsOnNodes, Protocol):
-    """The live nodes, and who runs there."""
+class LiveConversation:
+    """Asks the extenders themselves, and publishes what they answer."""
 
-
-class Conversations:
-    """Begins one for each version of a pod that is decided about."""
-
-    def __init__(self, nodes: Table, pods: PodSource, stream: EventStream) -> None:
-        self._nodes = nodes
-        self._pods = pods
-        self._stream = stream
-
-    def begin(self, extenders: Sequence[Extender], pod: Pod) -> Conversation:
-        """`extenders`: those that are interested, in their order."""
-        return _Live(Question(extenders, pod, self._nodes, self._pods), self._nodes, self._stream)
-
-
-class _Live:
-    """Over HTTP."""
-
-    def __init__(self, question: Question, nodes: Table, stream: EventStream) -> None:
+    def __init__(self, question: Question, nodes: NodeTable, stream: EventStream) -> None:
         self.pod = question.pod
         self._question = question
         self._preemption = PreemptionQuestion(question, nodes)

@@ -6,8 +6,8 @@ Rule: callExtenders in framework/preemption/preemption.go and ProcessPreemption 
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
-from typing import Final, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from scheduler.api.pods.pod import Pod
 from scheduler.extenders import wire
@@ -17,6 +17,7 @@ from scheduler.framework.awaited import together
 from scheduler.framework.errors import ClusterError
 from scheduler.framework.extenders import ExtenderError, Overtaken
 from scheduler.framework.preemption.dry_run import Victims
+from scheduler.state.nodes.node_table import NodeTable
 
 MAX_BYTES: Final = 64 << 20
 """Of whole victims in one question; candidates beyond are left out, the last first."""
@@ -25,17 +26,10 @@ AT_ONCE: Final = 50
 """Victims that are read together."""
 
 
-class PodsOnNodes(Protocol):
-    """The pods on the nodes."""
-
-    def row_of(self, name: str) -> int | None: ...
-    def pods_on(self, name: str) -> Collection[Pod]: ...
-
-
 class PreemptionQuestion:
     """Implements framework.extenders.PreemptionExtenders for one attempt."""
 
-    def __init__(self, question: Question, nodes: PodsOnNodes) -> None:
+    def __init__(self, question: Question, nodes: NodeTable) -> None:
         self._question = question
         self._nodes = nodes
 

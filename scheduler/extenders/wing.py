@@ -8,7 +8,6 @@ from scheduler.cycle.wings import Loop
 from scheduler.extenders.attempts import ExtendedAttempts
 from scheduler.extenders.binding import ExtenderBinding
 from scheduler.extenders.chain import Extenders, PodSource
-from scheduler.extenders.conversation import Conversations
 from scheduler.extenders.decision import ExtendedAlgorithm
 from scheduler.extenders.extender import Extender
 from scheduler.framework.queued import QueuedPod
@@ -22,9 +21,8 @@ class AskedExtenders:
         self, core: Core, pods: PodSource, check: Callable[[str, str], None], not_bound: Callable[[Pod], None]
     ) -> None:
         """`check` and `not_bound` as of `ExtenderBinding`."""
-        table = core.cache.table
-        algorithm = ExtendedAlgorithm(core.algorithm, table, core.pauses.ready, core.metrics)
-        self.attempts = attempts = ExtendedAttempts(core, algorithm, Conversations(table, pods, core.stream))
+        algorithm = ExtendedAlgorithm(core.algorithm, core.cache.table, core.pauses.ready, core.metrics)
+        self.attempts = attempts = ExtendedAttempts(core, algorithm, pods)
         self._binding = binding = ExtenderBinding(pods, core.cache, check, not_bound, core.tasks)
         self.has_extenders = False
         self.has_binder = False

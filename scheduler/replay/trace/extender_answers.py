@@ -7,10 +7,10 @@ import msgspec
 
 from scheduler.extenders.chain import FilterVerdict
 from scheduler.extenders.conversation import PREEMPT, ExtenderAnswer
-from scheduler.extenders.preemption import PodsOnNodes
 from scheduler.framework.extenders import Overtaken
 from scheduler.framework.preemption.dry_run import Victims
 from scheduler.framework.status import Code, unresolvable, unschedulable
+from scheduler.state.nodes.node_table import NodeTable
 
 
 class Refusal(msgspec.Struct, array_like=True, frozen=True):
@@ -99,7 +99,7 @@ def verdict_of(answer: Filtered, asked: Sequence[str]) -> FilterVerdict:
     return FilterVerdict(asked, passed, refusals)
 
 
-def victims_of(answer: Agreed, table: PodsOnNodes) -> dict[str, Victims]:
+def victims_of(answer: Agreed, table: NodeTable) -> dict[str, Victims]:
     """Return node → pods there that may be evicted."""
     found = {}
     for node, uids, violations in map(msgspec.structs.astuple, answer.candidates):
