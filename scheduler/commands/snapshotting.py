@@ -12,18 +12,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import BinaryIO, Final
 
-import msgspec
-
-from scheduler.api.decoding import Decoder, Unreadable
+from scheduler.api.decoding import Unreadable
 from scheduler.assembly.cluster_objects import MAKES, further_kinds, without
 from scheduler.config.documents import STDIN
 from scheduler.config.load import load_config
 from scheduler.config.types import Config
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.framework.nodes.resources import read_raw_pods
-from scheduler.kube.http.client import BadStatus, Client, connected
-from scheduler.kube.http.operations import CallLimit, Operation
+from scheduler.kube.http.client import BadStatus, connected
 from scheduler.kube.informers.listing import BEGINNINGS, Expired, Lister
+from scheduler.kube.services.api_server import ask_api_server
 from scheduler.process.progress import Progress, on_stderr
 from scheduler.process.results import results
 from scheduler.runtime.registry import Registry
@@ -56,7 +54,7 @@ async def _run(options: argparse.Namespace, registry: Registry) -> int:
     config = load_config(options.config, registry)
     progress = on_stderr()
     async with connected(options.kubeconfig, options.context) as client:
-        server = await _server_version(client)
+        server = (await ask_api_server(client)).version or "of unknown version"
         header = Header(
             version=VERSION,
             taken_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -173,23 +171,7 @@ def _reduction(options: argparse.Namespace, config: Config, registry: Registry) 
     return Reduction(Aliases() if options.anonymise else None, whole_pods=raw_pods)
 
 
-class _Version(msgspec.Struct, rename="camel"):
-    git_version: str = ""
-
-
 _RELEASE: Final = re.compile(r"v\d{1,3}\.\d{1,3}\.\d{1,3}", re.ASCII)
-_version: Final[Decoder[_Version]] = Decoder(_Version)
-
-
-async def _server_version(client: Client) -> str:
-    """Also the first that is asked of the API server. Raises ClusterError."""
-    reply = await client.call(Operation("GET", "version", CallLimit(1)), "/version")
-    if reply.status in (401, 403):
-        raise BadStatus("asking the API server", reply)
-    try:
-        return _version.decode(reply.body).git_version or "of unknown version"
-    except Unreadable:
-        return "of unknown version"
 
 
 def _without_build(server: str) -> str:

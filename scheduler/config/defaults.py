@@ -1,13 +1,14 @@
 """The plugins of a profile whose configuration names none, and those that it cannot have.
 
-Order and weights are kube-scheduler's: pkg/scheduler/apis/config/v1/default_plugins.go at v1.37.2.
+Order and weights, and how a file's plugins are merged into them (mergePlugins, mergePluginSet), are kube-scheduler's:
+pkg/scheduler/apis/config/v1/default_plugins.go at v1.37.2.
 """
 
 from dataclasses import replace
 from typing import Final
 
 from scheduler.config.feature_gates import FeatureGates
-from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet
+from scheduler.runtime.profile_spec import PLUGIN_SETS, PluginRef, Plugins, PluginSet
 
 DEFAULT_SCHEDULER_NAME: Final = "loadmaster"
 """The name of the only profile if the file gives it none."""
@@ -55,6 +56,23 @@ def default_plugins(gates: FeatureGates) -> Plugins:
     elif not further:
         return DEFAULT_PLUGINS
     return replace(DEFAULT_PLUGINS, multi_point=PluginSet((*enabled, *further)))
+
+
+def merge_plugins(default: Plugins, custom: Plugins) -> Plugins:
+    """Merge `custom` into `default`, set by set."""
+    return Plugins(**{name: merge_set(getattr(default, name), getattr(custom, name)) for name in PLUGIN_SETS})
+
+
+def merge_set(default: PluginSet, custom: PluginSet) -> PluginSet:
+    """Defaults that are not disabled come first, in their order; custom ones replace those of the same name there.
+
+    Disabled plugins stay in the result: expanding MultiPoint needs them.
+    """
+    disabled = {ref.name: PluginRef(ref.name) for ref in (*custom.disabled, *default.disabled)}
+    own = {ref.name: ref for ref in custom.enabled}
+    kept = () if "*" in disabled else tuple(own.get(r.name, r) for r in default.enabled if r.name not in disabled)
+    added = tuple(ref for ref in custom.enabled if ref not in kept)
+    return PluginSet((*kept, *added), tuple(disabled.values()))
 
 
 COSCHEDULING: Final = "Coscheduling"

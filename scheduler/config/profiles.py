@@ -14,9 +14,9 @@ from scheduler.config.defaults import (
     FOR_POD_GROUPS,
     REMOVED,
     default_plugins,
+    merge_plugins,
 )
 from scheduler.config.feature_gates import FeatureGates
-from scheduler.config.merge import merge_plugins
 from scheduler.config.types import percentage_problem
 from scheduler.framework.arguments import arguments_of, camel_case, did_you_mean, parse_arguments
 from scheduler.framework.field_errors import duplicate, invalid, required

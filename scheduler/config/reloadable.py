@@ -1,11 +1,11 @@
 """The settings that may change while the scheduler runs, and those that take effect at the next start only."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Final
 
-from scheduler.config.types import Config
-from scheduler.framework.arguments import arguments_of
+from scheduler.config.types import Config, LoadmasterSettings
+from scheduler.framework.arguments import arguments_of, camel_case
 
 RELOADABLE: Final = frozenset(
     {
@@ -31,28 +31,15 @@ RELOADABLE: Final = frozenset(
 
 def reloaded(old: Config, new: Config) -> Config:
     """The configuration in effect once `new` has taken the place of `old`."""
-    settings = replace(
-        old.loadmaster,
-        seed=new.loadmaster.seed,
-        pods_at_extenders=new.loadmaster.pods_at_extenders,
-        pod_max_in_unschedulable_pods_seconds=new.loadmaster.pod_max_in_unschedulable_pods_seconds,
-        plugin_directories=new.loadmaster.plugin_directories,
-        plugin_modules=new.loadmaster.plugin_modules,
-        plugin_limits=new.loadmaster.plugin_limits,
-        topology_levels=new.loadmaster.topology_levels,
-        group_reservation_seconds=new.loadmaster.group_reservation_seconds,
-        group_backfill=new.loadmaster.group_backfill,
-        damaged_group_seconds=new.loadmaster.damaged_group_seconds,
-    )
-    return replace(
-        old,
-        profiles=new.profiles,
-        extenders=new.extenders,
-        percentage_of_nodes_to_score=new.percentage_of_nodes_to_score,
-        pod_initial_backoff_seconds=new.pod_initial_backoff_seconds,
-        pod_max_backoff_seconds=new.pod_max_backoff_seconds,
-        loadmaster=settings,
-    )
+    settings = replace(old.loadmaster, **dict(_reloadable(new.loadmaster, "loadmaster.")))
+    return replace(old, **{**dict(_reloadable(new, "")), "loadmaster": settings})
+
+
+def _reloadable(section: Config | LoadmasterSettings, path: str) -> Iterator[tuple[str, Any]]:
+    """Name and value of each of its fields that may change."""
+    for each in fields(section):
+        if f"{path}{camel_case(each.name)}" in RELOADABLE:
+            yield each.name, getattr(section, each.name)
 
 
 def needs_a_restart(old: Config, new: Config) -> list[str]:

@@ -15,19 +15,25 @@ their times.
 """
 
 import asyncio
+import logging
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Final, cast
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_protocol import RequestHandler
 
-from scheduler.serve.port.http_log import HTTP_LOG
 from scheduler.serve.port.limits import MAX_FIELDS, MAX_HEAD_LINE, Limits
 
 MAX_UNSENT: Final = 64 * 1024
 """Bytes of an answer that goes on, in the transport, before the source has to wait."""
+
+HTTP_LOG: Final = logging.getLogger(f"{__name__}.http")
+"""aiohttp's, without malformed requests: anyone may send them at any rate, and their senders get a 400."""
+
+HTTP_LOG.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError)))
 
 Handler = Callable[["Connection", web.BaseRequest], Awaitable[web.StreamResponse]]
 

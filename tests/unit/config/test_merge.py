@@ -1,7 +1,6 @@
 import pytest
 
-from scheduler.config.defaults import DEFAULT_PLUGINS
-from scheduler.config.merge import merge_plugins, merge_set
+from scheduler.config.defaults import DEFAULT_PLUGINS, merge_plugins, merge_set
 from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from scheduler.cycle.cycle_events import AttemptFailed
 from scheduler.framework.errors import SchedulerError
-from scheduler.serve.page.costs import plugin_costs
 from scheduler.serve.page.decisions import MAX_SHOWN, DecisionPicture
+from scheduler.serve.page.details import plugin_costs
 from scheduler.serve.page.figures import Figures, quantile
 from scheduler.serve.page.messages import cut, event
 from scheduler.serve.page.queues import MAX_SHOWN as MAX_WAITING
