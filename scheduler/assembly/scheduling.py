@@ -43,8 +43,7 @@ from scheduler.kube.http.client import Client
 from scheduler.kube.informers.comparer import Comparer
 from scheduler.kube.permissions import permissions_for
 from scheduler.kube.reads.plugin_reader import PluginReader
-from scheduler.kube.reads.pod_reader import ApiPodReader
-from scheduler.kube.reads.raw_pods import RawPods
+from scheduler.kube.reads.pods import ApiPodReader, RawPods
 from scheduler.kube.reconfiguring import ReconfigurableCluster
 from scheduler.kube.services.extender_transport import Budget, HttpTransport, follow_files
 from scheduler.kube.writes.api_writer import PluginWriter

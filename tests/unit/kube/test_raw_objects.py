@@ -13,14 +13,14 @@ from scheduler.framework.errors import ClusterError
 from scheduler.kube.http.retries import RetryPolicy
 from scheduler.kube.informers.intake import node_intake
 from scheduler.kube.informers.raw_nodes import keep_raw
-from scheduler.kube.reads.raw_pods import RETRIES, RawPods
+from scheduler.kube.reads.pods import FOR_EXTENDERS, RawPods
 from scheduler.process.metrics import Metrics
 from scheduler.testing import a_pod
-from tests.unit.kube.fake_api import LOST, Answer, FakeApi, FakeHandlers, fake_client
+from tests.unit.kube.fake_api import Answer, FakeApi, FakeHandlers, fake_client
 
 POD = a_pod("web", uid="uid-web")
 GET = "GET /api/v1/namespaces/default/pods/web"
-AT_ONCE = RetryPolicy(first=0.001, limit=0.001, tries=RETRIES.tries)
+AT_ONCE = RetryPolicy(first=0.001, limit=0.001, tries=FOR_EXTENDERS.tries)
 
 
 def stored(**spec: Any) -> dict[str, Any]:
@@ -74,12 +74,7 @@ async def test_of_a_pod_that_is_gone_there_is_nothing(tmp_path: Path, answer: An
     assert await read(tmp_path, answer) is None
 
 
-@pytest.mark.parametrize("trouble", [LOST, Answer(500), Answer(429)])
-async def test_trouble_is_waited_for(tmp_path: Path, trouble: Answer) -> None:
-    assert await read(tmp_path, trouble, Answer(body=stored())) is not None
-
-
-@pytest.mark.parametrize("answer", [Answer(500), Answer(403), Answer(body={"metadata": 7}), Answer(body=[])])
+@pytest.mark.parametrize("answer", [Answer(403), Answer(body={"metadata": 7}), Answer(body=stored(nodeName=7))])
 async def test_what_cannot_be_read_is_an_error(tmp_path: Path, answer: Answer) -> None:
     with pytest.raises(ClusterError):
         await read(tmp_path, answer)

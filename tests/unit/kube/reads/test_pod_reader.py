@@ -7,13 +7,13 @@ import pytest
 from scheduler.cycle.writers import Ending
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.http.retries import RetryPolicy
-from scheduler.kube.reads.pod_reader import MAX_MESSAGE, RETRIES, ApiPodReader
+from scheduler.kube.reads.pods import FOR_ENDINGS, MAX_MESSAGE, ApiPodReader
 from scheduler.testing import a_pod
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client
 
 POD = a_pod("web", uid="uid-web")
 GET = "GET /api/v1/namespaces/default/pods/web"
-AT_ONCE = RetryPolicy(first=0.001, limit=0.001, tries=RETRIES.tries)
+AT_ONCE = RetryPolicy(first=0.001, limit=0.001, tries=FOR_ENDINGS.tries)
 
 
 def found(uid: str = "uid-web", message: str = "no room") -> Answer:
@@ -64,7 +64,7 @@ async def test_but_not_for_ever(tmp_path: Path) -> None:
         with pytest.raises(ClusterError):
             await ApiPodReader(client, AT_ONCE).ending(POD)
 
-    assert len(api.seen(GET)) == RETRIES.tries
+    assert len(api.seen(GET)) == FOR_ENDINGS.tries
 
 
 async def test_a_refusal_is_not_repeated(tmp_path: Path) -> None:
