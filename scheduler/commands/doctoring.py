@@ -9,16 +9,15 @@ from scheduler.api.labels import subdomain_problems
 from scheduler.commands.options import registry
 from scheduler.config.load import read_config
 from scheduler.doctor.checks import certificates, port
-from scheduler.doctor.evidence.cluster import Cluster, LiveCluster
+from scheduler.doctor.evidence.cluster import Cluster
 from scheduler.doctor.evidence.configured import configured
-from scheduler.doctor.evidence.facts import Facts, collect
+from scheduler.doctor.evidence.facts import collect
 from scheduler.doctor.examination import CHECKS, Check, examine
 from scheduler.doctor.findings import Finding, Level
 from scheduler.doctor.report import document_of, lines_of
 from scheduler.explain.screen import screen_of_output
 from scheduler.framework.errors import ConfigError
 from scheduler.kube.http.client import connected
-from scheduler.kube.identity.credentials import Credentials
 from scheduler.process.results import results
 
 
@@ -29,13 +28,16 @@ async def run(options: argparse.Namespace) -> int:
     file = read_config(options.config)
     given = None if file is None else configured(file.values, plugins)
     async with connected(options.kubeconfig, options.context) as client:
-        cluster = LiveCluster(client, options.service_namespace, options.service)
+        cluster = Cluster(client, options.service_namespace, options.service)
         facts = await collect(cluster, options.service_namespace, options.service, plugins, given, time.time)
-        checks: list[tuple[str, Check]] = [*CHECKS, ("certificates", partial(_of_the_user, client.credentials))]
+        checks: list[tuple[str, Check]] = [
+            *CHECKS,
+            ("certificates", partial(certificates.of_the_user, credentials=client.credentials)),
+        ]
         if options.metrics_reader:
-            checks.append(("port", _reader(options.metrics_reader)))
+            checks.append(("port", partial(port.reader, account=options.metrics_reader)))
         findings = await examine(facts, cluster, checks)
-        server = client.credentials.server
+        server = client.credentials.identity.server
     _show(options, server, findings)
     return 1 if any(each.level is Level.PROBLEM for each in findings) else 0
 
@@ -48,17 +50,6 @@ def _show(options: argparse.Namespace, server: str, findings: list[Finding]) -> 
     print(f"Loadmaster {options.service_namespace}/{options.service} at {server}\n", file=results())
     for line in lines_of(findings, screen_of_output()):
         print(line, file=results())
-
-
-def _reader(account: str) -> Check:
-    async def check(facts: Facts, cluster: Cluster) -> list[Finding]:
-        return await port.reader(facts, cluster, account)
-
-    return check
-
-
-async def _of_the_user(credentials: Credentials, facts: Facts, _: Cluster) -> list[Finding]:
-    return certificates.of_the_user(credentials, facts.server_now.timestamp())
 
 
 def _check_names(options: argparse.Namespace) -> None:

@@ -38,10 +38,10 @@ async def of_the_scheduler(facts: Facts, _: Cluster) -> list[Finding]:
     return findings or [ok("the scheduler has no certificates that end")]
 
 
-def of_the_user(credentials: Credentials, now: float) -> list[Finding]:
+async def of_the_user(facts: Facts, _: Cluster, credentials: Credentials) -> list[Finding]:
     """Those by which the cluster is asked here: certificate, authority, token."""
-    findings = list[Finding]()
-    own = expires_at(credentials.certificate)
+    findings, now = list[Finding](), facts.server_now.timestamp()
+    own = expires_at(credentials.identity.tls.certificate)
     if own is not None:
         findings.append(remaining("your certificate", own - now, "have a new kubeconfig made"))
     authorities = credentials.ssl_context.get_ca_certs(binary_form=True)
@@ -49,7 +49,7 @@ def of_the_user(credentials: Credentials, now: float) -> list[Finding]:
     end = expires_at(_pem(authorities[0])) if len(authorities) == 1 else None
     if end is not None:
         findings.append(remaining("the cluster's authority", end - now, "renew it: `kubeadm certs renew`"))
-    end = token_end(credentials.authorization or "")
+    end = token_end(credentials.identity.authorization or "")
     if end is not None and end < now:
         findings.append(problem("your token has ended", "have a new one made"))
     return findings

@@ -6,7 +6,7 @@ from typing import Final
 from scheduler.api.wording.text import shortened
 from scheduler.doctor.evidence.cluster import Cluster, NotThere
 from scheduler.doctor.evidence.facts import INSTANCE_LABEL, NAME_LABEL, Facts, known
-from scheduler.doctor.evidence.objects import MAX_TEXT, AnyObject, Deployment, Ended, Node, Pod, Service
+from scheduler.doctor.evidence.objects import MAX_TEXT, AnyObject, Deployment, Ended, Pod, Service
 from scheduler.doctor.findings import Finding, ok, problem, unknown, warning
 from scheduler.framework.errors import ClusterError
 
@@ -127,7 +127,7 @@ async def budget(facts: Facts, cluster: Cluster) -> list[Finding]:
 
 async def architectures(facts: Facts, cluster: Cluster) -> list[Finding]:
     """Whether there are nodes whose processors the image is not made for."""
-    listed = await cluster.list("/api/v1/nodes", Node)
+    listed = await cluster.list("/api/v1/nodes", AnyObject)
     found = {node.metadata.label(ARCH_LABEL) for node in listed.items} - {""}
     others = sorted(found.difference(ARCHITECTURES))
     if others and not isinstance(facts.deployment, ClusterError):

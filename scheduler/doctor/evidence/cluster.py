@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, TypeVar
 from urllib.parse import quote
 
 import orjson
@@ -49,36 +49,8 @@ class Listed(Generic[T]):
     """How many there are, if the API server says."""
 
 
-class Cluster(Protocol):
+class Cluster:
     """Raises ClusterError for whatever is not answered as it should be."""
-
-    async def server(self) -> ApiServer:
-        """Version and clock of the API server."""
-
-    async def get(self, path: str, type_: type[T]) -> T:
-        """Read an object. Raises NotThere, too."""
-
-    async def list(self, path: str, type_: type[T], pages: int = MAX_PAGES, **query: str) -> Listed[T]:
-        """Read a list, up to so many pages; empty if its kind is not served."""
-
-    async def user(self) -> str:
-        """The name by which the API server knows us."""
-
-    async def missing(self, permissions: Sequence[Permission], account: str = "") -> Sequence[Permission]:
-        """The permissions that an account, as `namespace/name`, has not; without one, those that we have not."""
-
-    async def may_read(self, account: str, path: str) -> bool:
-        """Whether an account may `get` a path of the scheduler's port."""
-
-    async def serves(self, resource: ApiResource) -> bool:
-        """Whether the API server serves a resource."""
-
-    async def page(self, path: str) -> bytes:
-        """A page of the running scheduler."""
-
-
-class LiveCluster:
-    """A real one."""
 
     def __init__(self, client: Client, namespace: str, service: str) -> None:
         self._client = client
@@ -87,9 +59,11 @@ class LiveCluster:
         self._post = Operation("POST", "selfsubjectreviews", CallLimit(1), SECONDS, fenced=False)
 
     async def server(self) -> ApiServer:
+        """Version and clock of the API server."""
         return await ask_api_server(self._client)
 
     async def get(self, path: str, type_: type[T]) -> T:
+        """Read an object. Raises NotThere, too."""
         reply = await self._client.call(self._get, path)
         if reply.status == 404:
             raise NotThere(reply.message)
@@ -98,6 +72,7 @@ class LiveCluster:
         return _read(Decoder[T](type_).decode, reply.body, path)
 
     async def list(self, path: str, type_: type[T], pages: int = MAX_PAGES, **query: str) -> Listed[T]:
+        """Read a list, up to so many pages; empty if its kind is not served."""
         items = list[T]()
         base = "".join(f"&{key}={quote(value, safe='')}" for key, value in query.items())
         more = ""
@@ -116,6 +91,7 @@ class LiveCluster:
         return Listed(tuple(items), is_whole=False, count=None if left is None else len(items) + left)
 
     async def user(self) -> str:
+        """The name by which the API server knows us."""
         path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
         reply = await self._client.call(self._post, path, orjson.dumps(review))
@@ -126,6 +102,7 @@ class LiveCluster:
         return str(info.get("username", "")) if isinstance(info, Mapping) else ""
 
     async def missing(self, permissions: Sequence[Permission], account: str = "") -> Sequence[Permission]:
+        """The permissions that an account, as `namespace/name`, has not; without one, those that we have not."""
         user = user_of(account) if account and await self.user() != user_of(account).username else None
         try:
             return await missing_permissions(self._client, permissions, user)
@@ -137,6 +114,7 @@ class LiveCluster:
             raise
 
     async def may_read(self, account: str, path: str) -> bool:
+        """Whether an account may `get` a path of the scheduler's port."""
         return (await Reviews(self._client).review_access(user_of(account), path, "get")).allowed
 
     async def serves(self, resource: ApiResource) -> bool:

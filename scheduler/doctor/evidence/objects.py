@@ -98,10 +98,6 @@ class Pod(_Read, frozen=True):
         return ready is not None and ready.status == "True" and self.metadata.deletion_timestamp is None
 
 
-class Node(_Read, frozen=True):
-    metadata: Meta = Meta()
-
-
 class LeaseSpec(_Read, frozen=True):
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None

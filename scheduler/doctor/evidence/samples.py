@@ -7,7 +7,6 @@ from scheduler.framework.errors import ClusterError
 NAMES = (
     "kubernetes_build_info",
     "leader_election_master_status",
-    "loadmaster_assumed_pods_expired_total",
     "loadmaster_certificate_expiration_timestamp_seconds",
     "loadmaster_config_is_current",
     "loadmaster_plugin_data_faults_total",
@@ -16,7 +15,6 @@ NAMES = (
     "loadmaster_resync_repairs_total",
     "loadmaster_watch_errors_total",
     "scheduler_cache_size",
-    "scheduler_pending_pods",
 )
 """All that are looked at: parsing the others would take longer than everything else."""
 

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from plugins import SHIPPED
 from scheduler.api.decoding import convert
 from scheduler.doctor.checks.versions import VERSION_LABEL
-from scheduler.doctor.evidence.cluster import Listed, NotAllowed, NotThere
+from scheduler.doctor.evidence.cluster import Cluster, Listed, NotAllowed, NotThere
 from scheduler.doctor.evidence.configured import Configured, configured
 from scheduler.doctor.evidence.facts import Facts
 from scheduler.doctor.evidence.objects import Deployment, Lease, Pod, Service
@@ -41,7 +41,7 @@ LABELS: Final = {"app.kubernetes.io/instance": "loadmaster"}
 
 
 @dataclass
-class FakeCluster:
+class FakeCluster(Cluster):
     """What is in no table is not there, or may not be read."""
 
     objects: Mapping[str, Any] = field(default_factory=dict)
