@@ -18,8 +18,7 @@ from scheduler.engine.profiles import Resources
 from scheduler.framework.awaited import first_of
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.http.client import BadStatus, Client
-from scheduler.kube.http.outages import is_outage
-from scheduler.kube.http.retries import RetryPolicy
+from scheduler.kube.http.retries import RetryPolicy, is_outage
 from scheduler.kube.identity.credentials import load_credentials
 from scheduler.kube.informers.comparison_schedule import ComparisonSchedule
 from scheduler.kube.informers.deadlines import COMPARISON_SECONDS, FIRST_COMPARISON, Deadlines

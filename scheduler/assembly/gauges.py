@@ -106,7 +106,7 @@ def show_certificates(credentials: Credentials, port: HttpServer | None, metrics
 
     def ends() -> Iterator[tuple[tuple[str], float]]:
         serving = port.certificates.certificate if port is not None else b""
-        for name, pem in (("serving", serving), ("client", credentials.certificate)):
+        for name, pem in (("serving", serving), ("client", credentials.identity.tls.certificate)):
             end = expires_at(pem)
             if end is not None:
                 yield (name,), end

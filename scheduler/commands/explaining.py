@@ -90,7 +90,7 @@ async def explanations(options: argparse.Namespace, asked_in: Callable[[str], As
         yield await _decided_by_files(options, asked_in("default"))
         return
     async with connected(options.kubeconfig, options.context) as client:
-        question = _Question(options, client, asked_in(client.credentials.namespace))
+        question = _Question(options, client, asked_in(client.credentials.identity.namespace))
         document = await question.ask()
         yield document
         while options.watch and document["found"] and not document.get("node") and document["state"] != "placed":

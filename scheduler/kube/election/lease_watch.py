@@ -65,11 +65,11 @@ class LeaseWatch:
             "timeoutSeconds": str(SERVER_SECONDS),
         }
         async with session.get(
-            credentials.server + path,
+            credentials.identity.server + path,
             params=query,
             timeout=self._timeout,
             allow_redirects=False,
-            server_hostname=credentials.server_hostname,
+            server_hostname=credentials.identity.server_hostname,
             ssl=credentials.ssl_context,
         ) as response:
             if response.status == 401:

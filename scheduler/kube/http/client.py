@@ -140,19 +140,19 @@ class Client:
 
     async def __aenter__(self) -> Self:
         """Raises ConfigError if the server's address is none."""
-        credentials = self._credentials
+        credentials, proxy = self._credentials, self._credentials.identity.proxy
         headers = {"User-Agent": USER_AGENT, "Content-Type": JSON}
         self._session = aiohttp.ClientSession(
             # `CallLimit`s limit the connections; a limit here would let one kind of call starve another.
             connector=connector(
-                credentials.proxy,
+                proxy,
                 ssl=credentials.ssl_context,
                 force_close=self._never_reuses,
                 keepalive_timeout=None if self._never_reuses else KEEPALIVE_SECONDS,
             ),
             headers=headers,
             cookie_jar=aiohttp.DummyCookieJar(),
-            proxy=http_proxy(credentials.proxy),
+            proxy=http_proxy(proxy),
         )
         try:
             self._authorize()
@@ -288,12 +288,12 @@ class Client:
         try:
             async with session.request(
                 operation.verb,
-                self._credentials.server + path,
+                self._credentials.identity.server + path,
                 data=body if fenced is None else fenced.chunks(),
                 headers=headers,
                 timeout=self._timeout(operation.timeout),
                 allow_redirects=False,
-                server_hostname=self._credentials.server_hostname,
+                server_hostname=self._credentials.identity.server_hostname,
                 ssl=self._credentials.ssl_context,
             ) as response:
                 content = await content_of(response)
@@ -320,17 +320,16 @@ class Client:
         With another authority, connections stay, as the server behind them was found to be ours; with another address
         or certificate of our own, they end with their answers.
         """
-        credentials = self._credentials
+        credentials, identity = self._credentials, self._credentials.identity
         self._version = credentials.version
-        authorization = credentials.authorization
-        target = Target(credentials.server, credentials.server_hostname, credentials.certificate_version)
+        target = Target(identity.server, identity.server_hostname, credentials.certificate_version)
         connections = self._connections
         try:
             if target != self._target:
-                connections = None if credentials.proxy else Connections(target, credentials.ssl_context)
+                connections = None if identity.proxy else Connections(target, credentials.ssl_context)
             host = "" if connections is None else connections.host
-            self._headers = request_headers(host, USER_AGENT, authorization)
-            self.metrics.talk_to(credentials.server)
+            self._headers = request_headers(host, USER_AGENT, identity.authorization)
+            self.metrics.talk_to(identity.server)
         except ValueError as error:
             raise ConfigError([f"{credentials.source}: {error}"]) from error
         if self._connections is not None and connections is not self._connections:
@@ -338,8 +337,8 @@ class Client:
         if connections is not None:
             connections.trust(credentials.ssl_context)
         self._connections, self._target = connections, target
-        if authorization is not None:
-            self.session.headers["Authorization"] = authorization
+        if identity.authorization is not None:
+            self.session.headers["Authorization"] = identity.authorization
 
     def _timeout(self, seconds: float) -> aiohttp.ClientTimeout:
         timeout = self._timeouts.get(seconds)

@@ -20,9 +20,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar
 
+import aiohttp
 import msgspec
 
-from scheduler.kube.http.client import NoReply, NotSent, Reply
+from scheduler.kube.http.access import is_ours
+from scheduler.kube.http.client import BadStatus, NoReply, NotSent, Reply
 
 S = TypeVar("S")
 
@@ -84,6 +86,22 @@ def meaning_of(outcome: Outcome) -> Meaning:
     if outcome.status in (401, 429):
         return Meaning.AGAIN
     return Meaning.DOUBT if outcome.status >= 500 else Meaning.SETTLED
+
+
+def is_trouble(status: int) -> bool:
+    """Return whether an answer with this status means that the API server is in trouble."""
+    return status == 429 or status >= 500
+
+
+def is_outage(error: BaseException) -> bool:
+    """Return whether a call failed, with an error of ours or of aiohttp, because the API server is in trouble.
+
+    No restart of ours would cure that, unlike other statuses (401, 403), a certificate that cannot be verified, or
+    credentials that cannot be read.
+    """
+    if isinstance(error, BadStatus):
+        return is_trouble(error.status)
+    return isinstance(error, NoReply | aiohttp.ClientError | TimeoutError) and not is_ours(error)
 
 
 class Read(msgspec.Struct, frozen=True, gc=False):

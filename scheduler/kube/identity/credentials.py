@@ -71,46 +71,18 @@ class Credentials:
         self.certificate_version = 0
         """Grows with each change of our own certificate."""
         self._load = load
-        self._identity = identity
+        self.identity = identity
+        """As it was read last."""
         _check_header(source, identity)
         self.ssl_context = _tls_context(source, identity)
         self._asked = asyncio.Event()
         self._read = asyncio.Event()
 
-    @property
-    def server(self) -> str:
-        """The base URL, without a trailing slash."""
-        return self._identity.server
-
-    @property
-    def proxy(self) -> str | None:
-        return self._identity.proxy
-
-    @property
-    def server_hostname(self) -> str | None:
-        """The name that the server's certificate must carry, if not the host's."""
-        return self._identity.server_hostname
-
-    @property
-    def authorization(self) -> str | None:
-        """The Authorization header."""
-        return self._identity.authorization
-
-    @property
-    def namespace(self) -> str:
-        """The default."""
-        return self._identity.namespace
-
-    @property
-    def certificate(self) -> bytes:
-        """Our own certificate, in PEM; empty if we show the API server none."""
-        return self._identity.tls.certificate
-
     async def keep_fresh(self) -> None:
         """Read them again when they are due, or were rejected, until cancelled. Failures are logged."""
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._identity.fresh_for):
+                async with asyncio.timeout(self.identity.fresh_for):
                     await self._asked.wait()
             rejected = self._asked.is_set()
             wait = UNAUTHORIZED_REFRESH_SECONDS
@@ -136,9 +108,9 @@ class Credentials:
     async def refresh(self, *, rejected: bool = False) -> None:
         """Read them now. Raises ConfigError if they cannot be read or are of no use; the old ones stay in use."""
         identity = await _loaded(self.source, self._load, rejected)
-        old = self._identity
+        old = self.identity
         if replace(identity, fresh_for=old.fresh_for) == old:
-            self._identity = identity
+            self.identity = identity
             return
         _check_header(self.source, identity)
         context = _tls_context(self.source, identity) if identity.tls != old.tls else self.ssl_context
@@ -146,7 +118,7 @@ class Credentials:
             _logger.info("The certificates for the API server were replaced", extra={"source": self.source})
         if (identity.tls.certificate, identity.tls.key) != (old.tls.certificate, old.tls.key):
             self.certificate_version += 1
-        self._identity, self.ssl_context = identity, context
+        self.identity, self.ssl_context = identity, context
         self.version += 1
 
 

@@ -7,7 +7,7 @@
         └────────────────────────drop────────────────────────┘
 
 Progress is evidence from the API server: an accepted watch, data from it, a page of a list. Trouble of the API server
-(`outages.py`) excuses a lack of it: no restart cures that, and a scheduler that is restarted throughout an outage comes
+(`retries.py`) excuses a lack of it: no restart cures that, and a scheduler that is restarted throughout an outage comes
 back late, delayed by CrashLoopBackOff. Nothing excuses what a restart may cure, or an operator has to look at: 401,
 403, a certificate that cannot be verified, a part that fails, or hangs without making requests.
 """

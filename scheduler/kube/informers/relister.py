@@ -37,7 +37,7 @@ from scheduler.framework.errors import ClusterError
 from scheduler.kube.gaps import Gaps
 from scheduler.kube.http.client import BadStatus, Client
 from scheduler.kube.http.operations import CallLimit, Operation
-from scheduler.kube.http.outages import is_outage
+from scheduler.kube.http.retries import is_outage
 from scheduler.kube.informers.comparison_schedule import ComparisonSchedule
 from scheduler.kube.informers.deadlines import FIRST_COMPARISON, Deadlines
 from scheduler.kube.informers.intake import NODES, POD_FIELD_SELECTOR, PODS, Intake

@@ -41,8 +41,7 @@ from scheduler.framework.errors import ClusterError
 from scheduler.framework.nodes.resources import OTHER_VERSION, SINCE_1_37, ApiResource
 from scheduler.kube.http.call_metrics import NO_ANSWER
 from scheduler.kube.http.client import Client
-from scheduler.kube.http.outages import is_outage, is_trouble
-from scheduler.kube.http.retries import pause
+from scheduler.kube.http.retries import is_outage, is_trouble, pause
 from scheduler.kube.informers.deadlines import BEGIN_SECONDS, PROGRESS_SECONDS, Deadlines
 from scheduler.kube.informers.intake import Intake
 from scheduler.kube.informers.kopf_settings import IDENTITY, RETRIES, quiet_kopf, watch_settings
@@ -259,7 +258,7 @@ class Watch:
         self._logged_in_at = loop.time()
         self._session = WatchSession(self._client, self._intakes, self._on_list, self._comparisons, self._deadlines)
         return kopf.AiohttpSession(
-            server=self._client.credentials.server,
+            server=self._client.credentials.identity.server,
             aiohttp_session=self._session,  # type: ignore[arg-type]
         )
 
@@ -282,7 +281,7 @@ class WatchSession:
         """`listed` is called with the resource of every emptied list, `comparisons` with each watch."""
         self._client = client
         # The API server may be behind a proxy that adds a path.
-        root = URL(client.credentials.server).path.rstrip("/")
+        root = URL(client.credentials.identity.server).path.rstrip("/")
         self._intakes = {root + intake.api.path: intake for intake in intakes}
         self._listed = listed
         self._comparisons = comparisons
@@ -306,8 +305,11 @@ class WatchSession:
         if intake is not None and not is_watch:
             target = target.update_query(fieldSelector=NOTHING)
         credentials = self._client.credentials
-        expected: dict[str, Any] = {"server_hostname": credentials.server_hostname, "ssl": credentials.ssl_context}
-        expected["allow_redirects"] = False  # other servers do not know us
+        expected: dict[str, Any] = {
+            "server_hostname": credentials.identity.server_hostname,
+            "ssl": credentials.ssl_context,
+            "allow_redirects": False,  # other servers do not know us
+        }
         began, code = time.perf_counter(), NO_ANSWER
         try:
             async with asyncio.timeout(ANSWER_SECONDS):

@@ -30,10 +30,10 @@ async def ask_api_server(client: Client) -> ApiServer:
     try:
         began = time.time()
         async with session.get(
-            f"{credentials.server}/version",
+            f"{credentials.identity.server}/version",
             timeout=aiohttp.ClientTimeout(total=SECONDS),
             allow_redirects=False,
-            server_hostname=credentials.server_hostname,
+            server_hostname=credentials.identity.server_hostname,
             ssl=credentials.ssl_context,
         ) as response:
             middle = (began + time.time()) / 2

@@ -138,11 +138,11 @@ class RunningScheduler:
         session = await client.authorized_session()
         with _no_answer(max_idle, aiohttp.ClientError, OSError):
             response = await session.get(
-                f"{credentials.server}{url}{'?' if query else ''}{query}",
+                f"{credentials.identity.server}{url}{'?' if query else ''}{query}",
                 headers={PASSED_ON: f"Bearer {token}", "Accept": accept},
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=_SECONDS, sock_read=max_idle),
                 allow_redirects=False,
-                server_hostname=credentials.server_hostname,
+                server_hostname=credentials.identity.server_hostname,
                 ssl=credentials.ssl_context,
             )
         # No other OSError: that is the reader's, which may write to a full disk.

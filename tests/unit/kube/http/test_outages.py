@@ -11,7 +11,7 @@ import trustme
 from scheduler.framework.errors import ConfigError
 from scheduler.kube.http.client import AnswerLost, BadStatus, NotSent, Reply
 from scheduler.kube.http.operations import CallLimit, Operation
-from scheduler.kube.http.outages import is_outage, is_trouble
+from scheduler.kube.http.retries import is_outage, is_trouble
 from scheduler.kube.informers.relister import ListFailed
 from tests.unit.kube.fake_api import client_of
 from tests.unit.kube.raw_server import RawServer

@@ -45,21 +45,21 @@ async def test_a_token_file_is_read_again(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("first\n")
     credentials = await credentials_of(tmp_path, SERVER, tokenFile=str(token))
-    assert (credentials.authorization, credentials.version) == ("Bearer first", 0)
+    assert (credentials.identity.authorization, credentials.version) == ("Bearer first", 0)
 
     await credentials.refresh()
     assert credentials.version == 0
     token.write_text("second\n")
     await credentials.refresh()
 
-    assert (credentials.authorization, credentials.version) == ("Bearer second", 1)
+    assert (credentials.identity.authorization, credentials.version) == ("Bearer second", 1)
 
 
 async def test_the_server_is_known_without_a_slash_at_its_end(tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.write_text(kubeconfig_text(SERVER + "/"))
 
-    assert (await load_credentials(str(kubeconfig))).server == SERVER
+    assert (await load_credentials(str(kubeconfig))).identity.server == SERVER
 
 
 # --- kept fresh ---
@@ -75,10 +75,10 @@ async def test_credentials_are_read_again_all_the_time(tmp_path: Path, monkeypat
     kubeconfig = tmp_path / "kubeconfig"
     write_token(kubeconfig, SERVER, "first")
     credentials = await load_credentials(str(kubeconfig))
-    credentials._identity = replace(credentials._identity, fresh_for=0.01)
+    credentials.identity = replace(credentials.identity, fresh_for=0.01)
     async with kept_fresh(credentials):
         write_token(kubeconfig, SERVER, "second")
-        await until(lambda: credentials.authorization == "Bearer second")
+        await until(lambda: credentials.identity.authorization == "Bearer second")
 
 
 async def test_a_rejected_call_gets_new_credentials_at_once(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ async def test_a_rejected_call_gets_new_credentials_at_once(tmp_path: Path) -> N
     async with kept_fresh(credentials):
         write_token(kubeconfig, SERVER, "second")
         await credentials.rejected(0)
-        assert credentials.authorization == "Bearer second"
+        assert credentials.identity.authorization == "Bearer second"
         await credentials.rejected(0)  # these were replaced already: nothing to wait for
 
 
@@ -112,7 +112,7 @@ async def test_what_became_unreadable_changes_nothing_and_tells_no_secret(
             kubeconfig.write_text(text)
             before = len(caplog.records)
             await credentials.rejected(0)
-            assert (credentials.authorization, credentials.version) == ("Bearer first-secret", 0), text
+            assert (credentials.identity.authorization, credentials.version) == ("Bearer first-secret", 0), text
             assert len(caplog.records) == before + 1, text
     told = "\n".join(TextFormatter().format(record) for record in caplog.records)
     assert "second-secret" not in told

@@ -24,7 +24,7 @@ def a_context(name: str, cluster: str = "main", user: str = "me", **more: str) -
 
 
 async def authorization_of(tmp_path: Path, **user: Any) -> str | None:
-    return (await credentials_of(tmp_path, SERVER, **user)).authorization
+    return (await credentials_of(tmp_path, SERVER, **user)).identity.authorization
 
 
 @pytest.fixture
@@ -102,8 +102,8 @@ async def test_of_several_files_the_first_current_context_counts_and_paths_are_r
 
     credentials = await load_credentials(os.pathsep.join(f"{name}/config" for name in "abc"))
 
-    assert (credentials.server, credentials.authorization) == (SERVER, "Bearer of-c")
-    assert credentials.namespace == "shop"
+    assert (credentials.identity.server, credentials.identity.authorization) == (SERVER, "Bearer of-c")
+    assert credentials.identity.namespace == "shop"
 
 
 async def test_a_program_is_found_beside_a_kubeconfig_with_a_relative_path(
@@ -117,7 +117,7 @@ async def test_a_program_is_found_beside_a_kubeconfig_with_a_relative_path(
     (tmp_path / "config").write_text(kubeconfig_text(SERVER, None, exec={"command": "./plugin", "apiVersion": V1}))
     monkeypatch.chdir(tmp_path)
 
-    assert (await load_credentials("config")).authorization == "Bearer given"
+    assert (await load_credentials("config")).identity.authorization == "Bearer given"
 
 
 async def test_keys_are_left_in_no_other_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,9 +146,9 @@ async def test_certificates_may_stand_in_the_kubeconfig_itself(tmp_path: Path) -
 
     credentials = await credentials_of(tmp_path, SERVER, {"certificate-authority-data": data["ca"]}, **user)
 
-    assert credentials.certificate == files["certificate"].read_bytes()
+    assert credentials.identity.tls.certificate == files["certificate"].read_bytes()
     assert [each["subject"] for each in credentials.ssl_context.get_ca_certs()] != []
-    assert credentials.authorization is None
+    assert credentials.identity.authorization is None
 
 
 @pytest.mark.parametrize(("namespace", "taken"), [(None, "default"), ("shop", "shop")])
@@ -158,7 +158,7 @@ async def test_the_namespace_is_that_of_the_context(tmp_path: Path, namespace: s
     whole["contexts"].append(a_context("other", namespace=namespace or ""))
     path.write_text(yaml.safe_dump(whole))
 
-    assert (await load_credentials(str(path), "other")).namespace == taken
+    assert (await load_credentials(str(path), "other")).identity.namespace == taken
 
 
 @pytest.mark.parametrize(
@@ -171,14 +171,14 @@ async def test_a_pod_is_its_service_account(
 
     credentials = await load_credentials()
 
-    assert (credentials.source, credentials.server) == ("in-cluster service account", server)
-    assert (credentials.authorization, credentials.namespace) == ("Bearer of-the-pod", "shop")
+    assert (credentials.source, credentials.identity.server) == ("in-cluster service account", server)
+    assert (credentials.identity.authorization, credentials.identity.namespace) == ("Bearer of-the-pod", "shop")
 
 
 async def test_a_pod_may_do_without_a_file_for_its_namespace(service_account: Path) -> None:
     (service_account / "namespace").unlink()
 
-    assert (await load_credentials()).namespace == "default"
+    assert (await load_credentials()).identity.namespace == "default"
 
 
 @pytest.mark.parametrize(
@@ -209,4 +209,4 @@ async def test_in_a_pod_a_kubeconfig_that_somebody_named_counts(
     path.write_text(kubeconfig_text(SERVER))
     monkeypatch.setenv("KUBECONFIG", str(path))
 
-    assert (await load_credentials()).server == SERVER
+    assert (await load_credentials()).identity.server == SERVER
