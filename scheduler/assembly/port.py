@@ -13,8 +13,7 @@ from typing import Any, Final, Protocol
 
 from scheduler.config.effective import as_shown
 from scheduler.config.feature_gates import FeatureGates
-from scheduler.config.options import RunOptions
-from scheduler.config.serving import ServingOptions
+from scheduler.config.options import RunOptions, ServingOptions
 from scheduler.config.types import Config
 from scheduler.engine.engine import Engine
 from scheduler.framework.errors import ClusterError, ConfigError
@@ -31,7 +30,7 @@ from scheduler.runtime.registry import Registry
 from scheduler.serve.access.authentication import Authentication
 from scheduler.serve.access.authorization import Authorization
 from scheduler.serve.endpoints.debug_pages import Memory, Profile
-from scheduler.serve.endpoints.metric_pages import metric_pages
+from scheduler.serve.endpoints.exposition import metric_pages
 from scheduler.serve.endpoints.zpages import Configz, Flagz, Statusz, Verbosity
 from scheduler.serve.port.http import HttpServer, Page, Pages, QueriedPage, Setting
 

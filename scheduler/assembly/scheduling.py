@@ -41,6 +41,7 @@ from scheduler.kube.debugger import Debugger
 from scheduler.kube.election.leadership import Leadership
 from scheduler.kube.http.client import Client
 from scheduler.kube.informers.comparer import Comparer
+from scheduler.kube.informers.listing import Lister
 from scheduler.kube.permissions import permissions_for
 from scheduler.kube.reads.plugin_reader import PluginReader
 from scheduler.kube.reads.pods import ApiPodReader, RawPods
@@ -189,7 +190,7 @@ def _writers(cluster: ClusterConnection, config: Config, stack: AsyncExitStack) 
 def _dump_on_signal(scheduler: _Scheduler, stack: AsyncExitStack) -> None:
     """Log the state, and what differs from the API server's, on SIGUSR2."""
     engine, cluster, synced = scheduler.engine, scheduler.cluster, scheduler.informers.relister.synced
-    comparer = Comparer(cluster.client, engine.cache, engine.queue, engine.frameworks)
+    comparer = Comparer(Lister(cluster.client), engine.cache, engine.queue, engine.frameworks)
     debugger = Debugger(lambda: dump(engine, time.monotonic()), comparer, synced.is_set, cluster.tasks)
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, debugger.start)  # kopf leaves this one alone
     stack.push_async_callback(debugger.close)

@@ -15,8 +15,7 @@ from scheduler.commands.options import (
     registry,
     truth,
 )
-from scheduler.config.options import RunOptions
-from scheduler.config.serving import ServingOptions
+from scheduler.config.options import RunOptions, ServingOptions
 
 LEADER_ELECTION: Final = "leader_election."
 """Begins what argparse calls the fields of `leaderElection`."""

@@ -175,16 +175,17 @@ class _Trial:
             else:
                 begun, starts = answer.begun, answer.starts
         if starts:
-            self.problems.append(
-                f"{_place_of_start(self.sources, stack)}: {_end_of_start(stack, code, self._start_seconds)}"
-            )
+            late = f"has not come back for {self._start_seconds:g} s while it was made, started or stopped"
+            end = _end(stack, code, "a plugin", "made or started", late)
+            self.problems.append(f"{_place_of_start(self.sources, stack)}: {end}")
             self.sources = PluginSources()
             return
         if not begun:
             said = stderr.decode(errors="replace").strip().splitlines()
             self.fail(said[-1] if said else f"the child ended {ending(code)}")
             return
-        self.problems.append(f"{_place(begun, stack)}: {_end(stack, code, self._seconds)}")
+        end = _end(stack, code, "it", "imported", f"is still being imported after {self._seconds:g} s")
+        self.problems.append(f"{_place(begun, stack)}: {end}")
         self.sources = _without(begun, self.sources)
 
 
@@ -196,23 +197,13 @@ def _answer(line: str) -> _Answer | None:
         return None
 
 
-def _end(stack: Sequence[str], code: int, seconds: float) -> str:
+def _end(stack: Sequence[str], code: int, it: str, how: str, late: str) -> str:
+    """Say how the child ended. `it`: what was at work; `how`: what was done to it; `late`: what is said of a hang."""
     if stack and stack[0].startswith("Timeout"):
-        return f"it is still being imported after {seconds:g} s: an endless loop? What takes long belongs in a task"
+        return f"{it} {late}: an endless loop? What takes long belongs in a task"
     if stack and stack[0].startswith("Fatal"):
-        return f"it crashed Python while it was imported: {stack[0].partition(': ')[2]}"
-    return f"it ended Python while it was imported, {ending(code)}"
-
-
-def _end_of_start(stack: Sequence[str], code: int, seconds: float) -> str:
-    if stack and stack[0].startswith("Timeout"):
-        return (
-            f"a plugin has not come back for {seconds:g} s while it was made, started or stopped: "
-            "an endless loop? What takes long belongs in a task"
-        )
-    if stack and stack[0].startswith("Fatal"):
-        return f"a plugin crashed Python while it was made or started: {stack[0].partition(': ')[2]}"
-    return f"a plugin ended Python while it was made or started, {ending(code)}"
+        return f"{it} crashed Python while it was {how}: {stack[0].partition(': ')[2]}"
+    return f"{it} ended Python while it was {how}, {ending(code)}"
 
 
 def _place_of_start(sources: PluginSources, stack: Sequence[str]) -> str:

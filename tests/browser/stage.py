@@ -16,7 +16,7 @@ from scheduler import framework as fw
 from scheduler.assembly.share_gauges import ShareGauges
 from scheduler.config.effective import as_shown
 from scheduler.config.load import load_config
-from scheduler.config.serving import ServingOptions
+from scheduler.config.options import ServingOptions
 from scheduler.config.types import Config
 from scheduler.engine.engine import Engine, build_engine
 from scheduler.explain.explainer import Explainer

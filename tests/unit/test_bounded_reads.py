@@ -28,7 +28,7 @@ MAY = {
     ("scheduler/config/documents.py", "stdin"): "is given to scheduler.files",
     ("scheduler/config/yaml_reader.py", "yaml.parse"): "parses a text, and bounds what aliases stand for",
     ("scheduler/kube/identity/kubeconfig.py", "yaml.load"): "parses a text, and bounds what mappings are merged into",
-    ("scheduler/serve/page/own_files.py", "read_bytes"): "are files of the program itself",
+    ("scheduler/serve/page/pages.py", "read_bytes"): "are files of the program itself",
     ("scheduler/kube/identity/tls_files.py", "load_cert_chain"): "are files that were just written, of what was read",
     ("scheduler/serve/port/tls.py", "load_cert_chain"): "likewise",
 }

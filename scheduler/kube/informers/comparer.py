@@ -9,19 +9,18 @@ and only what differs both times is a mismatch.
 """
 
 import asyncio
-from collections.abc import Callable, Container, Mapping
+from collections.abc import AsyncIterator, Container, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from urllib.parse import quote
 
-import msgspec
-
 from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.api.objects import Wire
-from scheduler.kube.http.client import BadStatus, Client
-from scheduler.kube.http.operations import CallLimit, Operation
-from scheduler.kube.informers.intake import NODES, POD_FIELD_SELECTOR, PODS
-from scheduler.kube.informers.relister import LIST_TIMEOUT, PAGE_SIZE, SETTLE_SECONDS, ListFailed
+from scheduler.framework.errors import ClusterError
+from scheduler.framework.nodes.resources import NODES, PODS, ApiResource
+from scheduler.kube.informers.intake import POD_FIELD_SELECTOR
+from scheduler.kube.informers.listing import Lister
+from scheduler.kube.informers.relister import SETTLE_SECONDS
 from scheduler.process.time_slice import TimeSlice
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.state.cache import Cache
@@ -63,22 +62,18 @@ class Comparer:
 
     def __init__(
         self,
-        client: Client,
+        lister: Lister,
         cache: Cache,
         queue: SchedulingQueue,
         profiles: Container[str],
         settle: float = SETTLE_SECONDS,
-        page_size: int = PAGE_SIZE,
     ) -> None:
         """`profiles`: their waiting pods are ours. `settle`: seconds before differences are compared again."""
-        self._client = client
+        self._lister = lister
         self._cache = cache
         self._queue = queue
         self._profiles = profiles
         self._settle = settle
-        self._page_size = page_size
-        limit = CallLimit(1)
-        self._operations = {name: Operation("GET", name, limit, LIST_TIMEOUT) for name in (NODES, PODS)}
 
     async def compare(self) -> CacheComparison:
         """Return what differs and still does after the settling time. Raises ClusterError."""
@@ -98,7 +93,8 @@ class Comparer:
 
     async def _nodes(self) -> tuple[Difference, int]:
         listed: set[str] = set()
-        await self._list(NODES, lambda node: listed.add(node.metadata.name))
+        async for node in self._listed(NODES):
+            listed.add(node.metadata.name)
         table = self._cache.table
         known = {*table.node_names(), *table.placeholder_names()}
         return Difference({name: name for name in listed - known}, {name: name for name in known - listed}), len(listed)
@@ -106,13 +102,10 @@ class Comparer:
     async def _pods(self) -> tuple[Difference, int]:
         listed: set[str] = set()
         missed: dict[str, str] = {}
-
-        def take(pod: _Listed) -> None:
+        async for pod in self._listed(PODS, f"&fieldSelector={quote(POD_FIELD_SELECTOR)}"):
             listed.add(pod.metadata.uid)
             if self._is_missed(pod):
                 missed[pod.metadata.uid] = f"{pod.metadata.namespace}/{pod.metadata.name}"
-
-        await self._list(PODS, take)
         return Difference(missed, await self._redundant_pods(listed)), len(listed)
 
     def _is_missed(self, pod: "_Listed") -> bool:
@@ -138,31 +131,18 @@ class Comparer:
             await time_slice.give_way()
         return found
 
-    async def _list(self, resource: str, take: Callable[["_Listed"], None]) -> None:
-        """Pass every listed object to `take`. Raises ClusterError."""
-        base = query = f"&fieldSelector={quote(POD_FIELD_SELECTOR)}" if resource == PODS else ""
-        while True:
-            reply = await self._client.page(self._operations[resource], f"/api/v1/{resource}", self._page_size, query)
-            if not reply.ok:
-                raise BadStatus(f"listing {resource}", reply)
-            try:
-                page = _page_decoder.decode(reply.body)
-            except Unreadable as error:
-                raise ListFailed(str(error)) from error
-            for item in page.items or ():
-                take(item)
-            continue_ = page.metadata.continue_
-            if not continue_:
-                return
-            query = f"{base}&continue={quote(continue_)}"
+    async def _listed(self, resource: ApiResource, query: str = "") -> AsyncIterator["_Listed"]:
+        """Yield every object. Raises ClusterError."""
+        async for page in self._lister.pages(resource, query):
+            for item in page.items:
+                try:
+                    yield _decoder.decode(item)
+                except Unreadable as error:
+                    raise ClusterError(f"listing {resource.name}: {error}") from error
 
 
 def _common(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
     return {key: name for key, name in one.items() if key in other}
-
-
-class _ListMeta(Wire, frozen=True):
-    continue_: str = msgspec.field(default="", name="continue")
 
 
 class _Metadata(Wire, frozen=True):
@@ -184,9 +164,4 @@ class _Listed(Wire, frozen=True):
     spec: _Spec = _Spec()
 
 
-class _Page(Wire, frozen=True):
-    metadata: _ListMeta
-    items: tuple[_Listed, ...] | None
-
-
-_page_decoder: Decoder[_Page] = Decoder(_Page)
+_decoder: Decoder[_Listed] = Decoder(_Listed)

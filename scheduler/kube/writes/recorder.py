@@ -1,4 +1,4 @@
-"""What Events say, about pods, groups of pods and other objects; `events.py` sends them."""
+"""Events: reports about pods, groups of pods and other objects; `events.py` sends them."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -7,7 +7,7 @@ nothing is cut off when the time of its request is over.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 from prometheus_client.exposition import choose_encoder
@@ -15,8 +15,13 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
+from scheduler.api.pods.pod import Pod
+from scheduler.process.metrics import Metrics
+from scheduler.process.process_metrics import BuildInfo, ProcessMetrics, StartTime
 from scheduler.process.time_slice import TimeSlice
-from scheduler.serve.port.answers import Answer
+from scheduler.serve.endpoints.pod_resources import PodResourceMetrics
+from scheduler.serve.port.answers import EMPTY, Answer
+from scheduler.serve.port.http import Page
 
 SAMPLES: Final = 200
 """Of one family, encoded at once; a millisecond."""
@@ -90,3 +95,26 @@ def _without_header(piece: bytes) -> bytes:
     while piece.startswith(_HEADERS):
         piece = piece.partition(b"\n")[2]
     return piece
+
+
+def metric_pages(metrics: Metrics, pods: Mapping[str, Pod], leads: Callable[[], bool]) -> dict[str, Page]:
+    """The pages with metrics, by their paths as kube-scheduler has them.
+
+    `pods`: all that are known, by UID. Only the replica that `leads` shows what pods ask for, or a sum over the
+    replicas would count each pod several times.
+
+    The metrics of the program are added to `metrics`; call it once.
+    """
+    metrics.registry.register(ProcessMetrics())
+    metrics.registry.register(BuildInfo())
+    metrics.slis.register(StartTime())
+    resources = Exposition(PodResourceMetrics(pods))
+
+    async def of_leader(accept: str) -> Answer:
+        return await resources.streamed(accept) if leads() else EMPTY
+
+    return {
+        "/metrics": Exposition(metrics.registry).whole,
+        "/metrics/slis": Exposition(metrics.slis).whole,
+        "/metrics/resources": of_leader,
+    }

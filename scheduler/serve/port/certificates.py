@@ -12,9 +12,10 @@ import logging
 import ssl
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Final, TypeVar
 
-from scheduler.config.serving import ServingOptions
+from scheduler.config.options import ServingOptions
 from scheduler.files.reading import Unfit, read
 from scheduler.framework.errors import ConfigError
 from scheduler.process.metrics import Metrics
@@ -46,9 +47,9 @@ class Certificates:
         self._logged: dict[str, str] = {}
         self.on_new_client_ca: Callable[[], None] = lambda: None
         """Called when other authorities are trusted."""
-        self._source = _pair_source(options, today)
+        self._read_pair = _pair_reader(options, today)
         self._client_ca_file = options.client_ca_file
-        self._pair = _at_start("", self._source.read)
+        self._pair = _at_start("", self._read_pair)
         self._client_ca = ""
         if self._client_ca_file:
             self._client_ca = _at_start("--client-ca-file: ", self._read_client_ca)
@@ -70,7 +71,7 @@ class Certificates:
 
     def check(self) -> None:
         """Adopt what has changed. The files are small and on a volume of the pod: reading them does not block."""
-        self._try(SERVING, self._source.read, self._use_pair)
+        self._try(SERVING, self._read_pair, self._use_pair)
         if self._client_ca_file:
             self._try(CLIENT_CA, self._read_client_ca, self.trust)
 
@@ -116,16 +117,6 @@ class Certificates:
             log.info("A certificate has changed", extra={"which": which})
 
 
-class _Files:
-    """A pair in files."""
-
-    def __init__(self, certificate: str, key: str) -> None:
-        self._certificate, self._key = certificate, key
-
-    def read(self) -> KeyPair:
-        return KeyPair(_read(self._certificate), _read(self._key))
-
-
 class _InMemory:
     """A self-signed pair, replaced before it expires."""
 
@@ -139,16 +130,20 @@ class _InMemory:
         return self._pair
 
 
-def _pair_source(options: ServingOptions, today: Callable[[], datetime]) -> _Files | _InMemory:
+def _pair_reader(options: ServingOptions, today: Callable[[], datetime]) -> Callable[[], KeyPair]:
     certificate, key = options.tls_cert_file, options.tls_private_key_file
     if bool(certificate) != bool(key):
         raise ConfigError(["--tls-cert-file and --tls-private-key-file: one needs the other"])
     if certificate:
-        return _Files(certificate, key)
+        return partial(_pair_in, certificate, key)
     if options.cert_dir:
         files = _at_start("--cert-dir: ", lambda: ensure_files(options.cert_dir, options.bind_address, today()))
-        return _Files(*files)
-    return _InMemory(options.bind_address, today)
+        return partial(_pair_in, *files)
+    return _InMemory(options.bind_address, today).read
+
+
+def _pair_in(certificate: str, key: str) -> KeyPair:
+    return KeyPair(_read(certificate), _read(key))
 
 
 def _at_start(what: str, do: Callable[[], T]) -> T:

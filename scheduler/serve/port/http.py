@@ -18,7 +18,7 @@ from typing import Final, Protocol, Self, TypeAlias
 from aiohttp import HttpVersion11, web
 
 from scheduler.api.reviews import PASSED_ON
-from scheduler.config.serving import ServingOptions
+from scheduler.config.options import ServingOptions
 from scheduler.framework.errors import ClusterError
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks

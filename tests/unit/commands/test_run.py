@@ -11,8 +11,7 @@ from plugins import IN_TREE
 from scheduler.__main__ import WRONG_INPUT
 from scheduler.commands.run import add_arguments, run_options
 from scheduler.config.load import load_config
-from scheduler.config.options import RunOptions
-from scheduler.config.serving import ServingOptions
+from scheduler.config.options import RunOptions, ServingOptions
 from scheduler.framework.duration import Duration
 from scheduler.framework.errors import ConfigError
 from tests.unit.config.faulty import HEADER

@@ -305,7 +305,7 @@ def test_a_server_that_is_not_there_is_one_sentence(tmp_path: Path, capsys: pyte
 
     assert main(["snapshot", f"--kubeconfig={kubeconfig}", f"--out={tmp_path / 'out'}"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("GET /version: Cannot connect to host 127.0.0.1:9")
+    assert line.startswith("cannot ask the API server: Cannot connect to host 127.0.0.1:9")
     assert line.endswith(NOTHING)
 
 

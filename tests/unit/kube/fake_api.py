@@ -288,7 +288,8 @@ def node_dict(name: str, version: int = 1) -> dict[str, Any]:
 
 
 def object_list(*items: Any, version: int, continue_: str = "") -> Answer:
-    return Answer(body={"metadata": {"resourceVersion": str(version), "continue": continue_}, "items": list(items)})
+    metadata = {"resourceVersion": str(version), "continue": continue_}
+    return Answer(body={"kind": "List", "metadata": metadata, "items": list(items)})
 
 
 def watch_line(type_: str, raw: Any) -> bytes:

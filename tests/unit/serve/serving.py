@@ -11,13 +11,13 @@ import aiohttp
 
 from scheduler.api.pods.pod import Pod
 from scheduler.api.reviews import AccessVerdict, TokenVerdict, User
-from scheduler.config.serving import ServingOptions
+from scheduler.config.options import ServingOptions
 from scheduler.framework.errors import ClusterError
 from scheduler.process.tasks import Tasks
 from scheduler.serve.access.authentication import Authentication, TokenReviewer
 from scheduler.serve.access.authorization import AccessReviewer, Authorization
+from scheduler.serve.endpoints.exposition import metric_pages
 from scheduler.serve.endpoints.health import Check
-from scheduler.serve.endpoints.metric_pages import metric_pages
 from scheduler.serve.port.http import HttpServer, Page, Pages, QueriedPage, Setting
 from scheduler.serve.port.limits import DEFAULTS, Limits
 from tests.fakes import Metrics

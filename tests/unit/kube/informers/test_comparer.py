@@ -1,5 +1,6 @@
 """What the debugger finds different between the API server and us."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.informers.comparer import Comparer
+from scheduler.kube.informers.listing import Lister
 from scheduler.testing import pod_from_dict
 from tests.unit.cycle.harness import PROFILE, Scheduler
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, node_dict, object_list, pod_dict
@@ -34,7 +36,8 @@ class Setup:
         self.scheduler = Scheduler(nodes=("a",))
         self.lists()
         cache, queue = self.scheduler.cache, self.scheduler.queue
-        self.comparer = Comparer(client, cache, queue, {PROFILE}, settle=0.0, page_size=500)
+        lister = Lister(client, pause=lambda _: asyncio.sleep(0))
+        self.comparer = Comparer(lister, cache, queue, {PROFILE}, settle=0.0)
 
     def lists(self, *pods: Any, nodes: tuple[str, ...] = ("a",)) -> None:
         """What the API server has from now on."""

@@ -11,7 +11,7 @@ import pytest
 import trustme
 from cryptography import x509
 
-from scheduler.config.serving import ServingOptions
+from scheduler.config.options import ServingOptions
 from scheduler.framework.errors import ConfigError
 from scheduler.serve.port.certificates import Certificates
 from scheduler.serve.port.own_certificate import ensure_files, is_old, make_pair

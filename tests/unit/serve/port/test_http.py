@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scheduler.api.reviews import ANONYMOUS, User
-from scheduler.config.serving import ServingOptions
+from scheduler.config.options import ServingOptions
 from scheduler.framework.errors import ConfigError
 from scheduler.serve.endpoints.health import Check
 from tests.fakes import sample
