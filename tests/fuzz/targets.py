@@ -35,17 +35,18 @@ from scheduler.config.load import config_from_dict
 from scheduler.extenders import wire
 from scheduler.framework.duration import Duration
 from scheduler.framework.errors import ConfigError
+from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM
 from scheduler.framework.nodes.resources import KNOWN, STRUCTS, parse_resource
 from scheduler.kube.http.client import Reply
 from scheduler.kube.http.http1 import Answer, AnswerReader, BadAnswer
-from scheduler.kube.http.retries import Read
 from scheduler.kube.informers.intake import DELETED, Intake, Restored, node_intake, object_intake, pod_intake
 from scheduler.kube.informers.watch_stream import WatchResponse
-from scheduler.kube.writes.api_writer import Writing
-from scheduler.kube.writes.binder import Binding
-from scheduler.kube.writes.evictor import Eviction
-from scheduler.kube.writes.evictor import Patch as EvictionPatch
+from scheduler.kube.writes.api_writer import PluginWriter
+from scheduler.kube.writes.binder import ApiBinder
+from scheduler.kube.writes.evictor import ApiEvictor
+from scheduler.kube.writes.status import PodStatuses
 from scheduler.process.metrics import Metrics
+from scheduler.process.tasks import Tasks
 from scheduler.quota.apis.kueue_flavors import NoFlavor, choose
 from scheduler.quota.apis.kueue_quotas import quotas_of
 from scheduler.quota.tree import ShareTree
@@ -53,9 +54,11 @@ from scheduler.simulate.cluster import SimulatedCluster, cluster_of
 from scheduler.simulate.output import as_json, as_text
 from scheduler.simulate.what_if.answers import answered
 from scheduler.simulate.what_if.questions import Questions
+from scheduler.testing import a_pod
 from tests.fuzz import documents as known
 from tests.fuzz.hostile import RAW, TEXTS, mutated, of_bytes, pieces, spoilt, text
 from tests.unit.kube.fake_api import FakeHandlers, FakeObjectHandlers
+from tests.unit.kube.writes.script import end_of
 
 KINDS: Final[tuple[tuple[Any, known.Json], ...]] = (
     (Pod, known.POD),
@@ -156,19 +159,20 @@ def _escapes_oddly(data: bytes) -> bool:
     return False
 
 
+_metrics: Final = Metrics()
+
+
 def replies(data: bytes) -> None:
-    """Answers to calls: the reader decides what to do next, and never raises."""
+    """Answers to calls: what comes next is decided, and only errors of ours are raised."""
     dice = of_bytes(data)
     body = mutated(dice, known.POD) if dice.random() < 0.7 else data
     reply = Reply(dice.choice((200, 201, 404, 409, 429, 500)), body)
     _ = reply.message
-    Binding("u-1", "n1").posted(reply)
-    Binding("u-1", "n1").read(reply)
-    Eviction("u-1").after(EvictionPatch(), reply)
-    Eviction("u-1").after(Read(), reply)
-    writing = Writing(mutated(dice, {"metadata": {"annotations": {"a": "b"}}}), Decoder[Any](Pod).decode)
-    writing.sent(reply)
-    writing.read(reply)
+    pod, wanted = a_pod("web", uid="u-1"), {"metadata": {"annotations": {"a": "b"}}}
+    for outcomes in ([reply], [Reply(500, b"{}"), Reply(409, b"{}"), reply]):
+        end_of(outcomes, lambda client: ApiBinder(client, _metrics).bind(pod, "n1"))
+        end_of(outcomes, lambda client: ApiEvictor(client, PodStatuses(client, Tasks(_metrics))).evict(pod, pod, ""))
+        end_of(outcomes, lambda client: PluginWriter(client).patch(PERSISTENT_VOLUME_CLAIM, "web", "default", wanted))
     try:
         decode_pod(body)
     except Unreadable:

@@ -8,8 +8,7 @@
       └──► READ                             where it is not: a binding
 
 Waits double from `first` to `limit`; the server's Retry-After prolongs them. What a 404 or a 409 means, and what a read
-settles, differs from call to call: see `Binding`, `Eviction` and `Writing`, which do no I/O, and the table in
-docs/design/kubernetes.md.
+settles, differs from call to call: see `writes/` and the table in docs/design/kubernetes.md.
 """
 
 import asyncio
@@ -18,15 +17,12 @@ import itertools
 import random
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 import aiohttp
-import msgspec
 
 from scheduler.kube.http.access import is_ours
 from scheduler.kube.http.client import BadStatus, NoReply, NotSent, Reply
-
-S = TypeVar("S")
 
 Outcome: TypeAlias = Reply | NoReply
 
@@ -104,41 +100,40 @@ def is_outage(error: BaseException) -> bool:
     return isinstance(error, NoReply | aiohttp.ClientError | TimeoutError) and not is_ours(error)
 
 
-class Read(msgspec.Struct, frozen=True, gc=False):
-    """A step of several machines: read the object to see its state, after `wait` seconds."""
+class GivenUp(Exception):
+    """A call was refused, or has failed too often."""
 
-    wait: float = 0.0
-
-
-class Failed(msgspec.Struct, frozen=True, gc=False):
-    """The last step of several machines: the call was refused, or has failed too often."""
-
-    because: str
-    status: int = 0
-    """HTTP's; 0 without an answer."""
+    def __init__(self, because: str, status: int) -> None:
+        """`status`: HTTP's; 0 without an answer."""
+        super().__init__(because)
+        self.status = status
 
 
 class Retries:
-    """The failures of one machine that repeats its calls: whether there is another try, and when."""
+    """The failures of calls that are repeated: whether there is another try, and when."""
 
-    def __init__(self, policy: RetryPolicy, chance: Callable[[], float] = random.random) -> None:
+    def __init__(self, policy: RetryPolicy) -> None:
         self._policy = policy
-        self._chance = chance
         self._failures = 0
 
-    def again(self, step: Callable[[float], S], outcome: Outcome) -> S | Failed:
-        """Take `step` after a wait, unless the call was refused or has failed too often."""
-        if meaning_of(outcome) is Meaning.SETTLED:
-            return Failed(outcome.message, outcome.status)
-        return self.later(step, outcome)
+    @property
+    def is_last(self) -> bool:
+        """Whether the next failure is one too many."""
+        return 0 < self._policy.tries <= self._failures + 1
 
-    def later(self, step: Callable[[float], S], outcome: Outcome) -> S | Failed:
-        """Take `step` after a wait, unless too much has failed."""
-        wait = self._policy.wait(self._failures, outcome.retry_after, self._chance)
+    async def again(self, outcome: Outcome) -> None:
+        """Wait for the next try. Raises GivenUp if the call was refused, or has failed too often."""
+        if meaning_of(outcome) is Meaning.SETTLED:
+            raise GivenUp(outcome.message, outcome.status)
+        await self.later(outcome)
+
+    async def later(self, outcome: Outcome) -> None:
+        """Wait for the next try, also after a refusal. Raises GivenUp if too much has failed."""
+        wait = self._policy.wait(self._failures, outcome.retry_after)
         self._failures += 1
         if 0 < self._policy.tries <= self._failures:
-            return Failed(f"{outcome.message} ({self._failures} tries)", outcome.status)
-        return step(wait)
+            raise GivenUp(f"{outcome.message} ({self._failures} tries)", outcome.status)
+        await asyncio.sleep(wait)
 
 
 async def repeated(call: Callable[[], Awaitable[Outcome]], policy: RetryPolicy) -> Outcome:

@@ -1,6 +1,6 @@
 """Plugins' writes: sent to the API server until it is certain whether they took effect.
 
-`Writing` decides what to do next, without I/O (see `retries.py` for what it shares with others):
+See `retries.py` for what they share with other calls:
 
     SEND ──2xx──────────────────────────────────────────► done
       │ ──not sent, no answer, 401, 429, 5xx──wait──► SEND     failed after too many tries
@@ -20,10 +20,9 @@ A deletion names the UID, so 404 and 409 say that the object is gone:
 """
 
 import logging
-import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import msgspec
 
@@ -35,7 +34,7 @@ from scheduler.framework.errors import ApiError
 from scheduler.framework.nodes.resources import ApiResource, struct_of, written_resource
 from scheduler.kube.http.client import AnswerLost, Client
 from scheduler.kube.http.operations import CallLimit, Operation
-from scheduler.kube.http.retries import WRITES, Failed, Meaning, Outcome, Read, Retries, meaning_of, pause
+from scheduler.kube.http.retries import WRITES, GivenUp, Meaning, Outcome, Retries, meaning_of
 from scheduler.kube.writes.evictor import delete_options
 
 log = logging.getLogger(__name__)
@@ -47,64 +46,6 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 
 _BY_SERVER: Final = frozenset({"resourceVersion", "managedFields", "generation"})
 """Metadata that a write itself changes."""
-
-
-class Send(msgspec.Struct, frozen=True, gc=False):
-    """Write, after `wait` seconds."""
-
-    wait: float = 0.0
-
-
-class Done(msgspec.Struct, frozen=True):
-    """The write took effect."""
-
-    found: Any
-
-
-Step: TypeAlias = Send | Read | Done | Failed
-
-
-class Writing:
-    """One write from the first call to certainty. No I/O: outcomes in, steps out."""
-
-    def __init__(
-        self, wanted: bytes, decode: Callable[[bytes], Any], chance: Callable[[], float] = random.random
-    ) -> None:
-        """`wanted`: JSON that the object contains once the write took effect; null for a removed field.
-
-        `decode` makes an object of an answer. It raises Unreadable.
-        """
-        self._wanted = wanted
-        self._decode = decode
-        self._retries = Retries(WRITES, chance)
-        self._in_doubt = False
-        """Whether a call may have been carried out without an answer that says so."""
-        self._conflict = ""
-
-    def sent(self, outcome: Outcome) -> Step:
-        """Return the next step after a write."""
-        if outcome.ok:
-            try:
-                return Done(self._decode(outcome.body))
-            except Unreadable as error:
-                outcome = AnswerLost(f"the answer cannot be read: {error}")
-        elif outcome.status == 409 and self._in_doubt:
-            self._conflict = outcome.message
-            return Read()
-        if meaning_of(outcome) is Meaning.DOUBT:
-            self._in_doubt = True
-        return self._retries.again(Send, outcome)
-
-    def read(self, outcome: Outcome) -> Step:
-        """Return the next step after a read."""
-        if outcome.ok:
-            try:
-                found = self._decode(outcome.body)
-                is_ours = has_all(_parsed(outcome.body), _parsed(self._wanted))
-                return Done(found) if is_ours else Failed(self._conflict, 409)
-            except Unreadable as error:
-                outcome = AnswerLost(f"the answer cannot be read: {error}")
-        return self._retries.again(Read, outcome)
 
 
 def has_all(found: Any, wanted: Any) -> bool:
@@ -119,13 +60,6 @@ def has_all(found: Any, wanted: Any) -> bool:
         else has_all(found.get(key), {name: entry for name, entry in value.items() if name not in _BY_SERVER})
         for key, value in wanted.items()
     )
-
-
-def deleted(retries: Retries, outcome: Outcome) -> Step:
-    """Return the next step after a deletion that names the UID."""
-    if outcome.ok or outcome.status in (404, 409):
-        return Done(None)
-    return retries.again(Send, outcome)
 
 
 class PluginWriter:
@@ -150,13 +84,12 @@ class PluginWriter:
         place = _Place(resource, name, namespace, "")
         operation = self._operation("DELETE", place, self._writes)
         body = delete_options(uid)
-        retries = Retries(WRITES)
-        step: Step = Send()
-        while isinstance(step, Send):
-            await pause(step.wait)
-            step = deleted(retries, await self._client.attempt(operation, place.path, body))
-        if isinstance(step, Failed):
-            raise ApiError(step.status, step.because)
+        tries = Retries(WRITES)
+        while True:
+            outcome = await self._client.attempt(operation, place.path, body)
+            if outcome.ok or outcome.status in (404, 409):
+                return
+            await _again(tries, outcome)
 
     async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> Any:
         """Replace the object of that name by `content`; return the result. Raises ApiError."""
@@ -176,21 +109,34 @@ class PluginWriter:
         get = self._operation("GET", whole, self._reads)
         path = place.collection if operation.verb == "POST" else place.path
         body = to_json(wanted)
-        writing = Writing(body, place.decode)
-        step: Step = Send()
+        tries, in_doubt = Retries(WRITES), False
         while True:
-            match step:
-                case Send(wait=wait):
-                    await pause(wait)
-                    step = writing.sent(await self._client.attempt(operation, path, body))
-                case Read(wait=wait):
-                    await pause(wait)
-                    log.warning("Reading what became of a write", extra={"path": path})
-                    step = writing.read(await self._client.attempt(get, whole.path))
-                case Failed(status=status, because=because):
-                    raise ApiError(status, because)
-                case Done(found=found):
+            outcome = await self._client.attempt(operation, path, body)
+            if outcome.status == 409 and in_doubt:
+                return await self._settle(get, whole, body, tries, outcome.message)
+            if outcome.ok:
+                try:
+                    return place.decode(outcome.body)
+                except Unreadable as error:
+                    outcome = AnswerLost(f"the answer cannot be read: {error}")
+            in_doubt |= meaning_of(outcome) is Meaning.DOUBT
+            await _again(tries, outcome)
+
+    async def _settle(self, get: Operation, place: "_Place", wanted: bytes, tries: Retries, conflict: str) -> Any:
+        """Read whether a write whose answer was lost took effect; return the object then. Raises ApiError."""
+        log.warning("Reading what became of a write", extra={"path": place.path})
+        while True:
+            outcome = await self._client.attempt(get, place.path)
+            if outcome.ok:
+                try:
+                    found, is_ours = place.decode(outcome.body), has_all(_parsed(outcome.body), _parsed(wanted))
+                except Unreadable as error:
+                    outcome = AnswerLost(f"the answer cannot be read: {error}")
+                else:
+                    if not is_ours:
+                        raise ApiError(409, conflict)
                     return found
+            await _again(tries, outcome)
 
     def _operation(self, verb: str, place: "_Place", limit: CallLimit) -> Operation:
         key = verb, place.label
@@ -199,6 +145,14 @@ class PluginWriter:
             content_type = MERGE_PATCH if verb == "PATCH" else None
             operation = self._operations[key] = Operation(verb, place.label, limit, self._timeout, content_type)
         return operation
+
+
+async def _again(tries: Retries, outcome: Outcome) -> None:
+    """Wait for the next try. Raises ApiError if there is none."""
+    try:
+        await tries.again(outcome)
+    except GivenUp as error:
+        raise ApiError(error.status, str(error)) from None
 
 
 class _Place(msgspec.Struct, frozen=True, gc=False):

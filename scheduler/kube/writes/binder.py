@@ -1,7 +1,7 @@
 """Bindings: sent to the API server until it is certain whether the pod is bound.
 
-An answer can be lost after the binding took effect, so a failure is not yet a refusal: a read settles it. `Binding`
-decides what to do next, without I/O (see `retries.py` for what it shares with others):
+An answer can be lost after the binding took effect, so a failure is not yet a refusal: a read settles it. See
+`retries.py` for what it shares with other calls:
 
     POST ──2xx──────────────────────────────────────────► bound
       │ ──refused (4xx), nothing in doubt───────────────► rejected
@@ -19,18 +19,18 @@ Posting again is safe: the API server binds a pod once, and refuses the binding'
 """
 
 import logging
-import random
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from contextlib import suppress
+from typing import Final
 
 import msgspec
 
 from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.api.pods.pod import Pod
 from scheduler.framework.errors import BindRejected
-from scheduler.kube.http.client import Client, NotSent
+from scheduler.kube.http.client import Client
 from scheduler.kube.http.operations import CallLimit, Operation
-from scheduler.kube.http.retries import WRITES, Failed, Meaning, Outcome, Read, Retries, RetryPolicy, meaning_of, pause
+from scheduler.kube.http.retries import WRITES, GivenUp, Meaning, Retries, RetryPolicy, meaning_of
 from scheduler.process.metrics import Metrics
 
 log = logging.getLogger(__name__)
@@ -40,91 +40,6 @@ MAX_IN_FLIGHT: Final = 100
 
 READS: Final = RetryPolicy(first=0.1, limit=2.0)
 """Without end: until a read is answered, the pod may be bound."""
-
-
-class Post(msgspec.Struct, frozen=True, gc=False):
-    """Send the binding, after `wait` seconds."""
-
-    wait: float = 0.0
-
-
-class Bound(msgspec.Struct, frozen=True, gc=False):
-    """The pod is bound to our node."""
-
-
-Step: TypeAlias = Post | Read | Bound | Failed
-
-
-class Binding:
-    """One binding, from the first POST to certainty. No I/O: outcomes in, steps out."""
-
-    def __init__(self, uid: str, node_name: str, chance: Callable[[], float] = random.random) -> None:
-        self._uid = uid
-        self._node_name = node_name
-        self._posts = Retries(WRITES, chance)
-        self._reads = Retries(READS, chance)
-        self._in_doubt = False
-        """Whether a POST may have been carried out, now or later."""
-        self._refused = False
-        """Whether another POST would be refused as well."""
-        self._failed_post: Outcome = NotSent("")
-        self.found: str | None = None
-        """The result of the last conclusive read, for the metrics."""
-
-    @property
-    def failure(self) -> str:
-        """Why the last POST failed."""
-        return self._failed_post.message
-
-    def posted(self, outcome: Outcome) -> Step:
-        """Return the next step after a POST."""
-        if outcome.ok:
-            return Bound()
-        self._failed_post = outcome
-        match meaning_of(outcome):
-            case Meaning.AGAIN:
-                step = self._posts.later(Post, outcome)
-                return Read() if self._in_doubt and isinstance(step, Failed) else step
-            case Meaning.DOUBT:
-                self._in_doubt = True
-                return Read()
-            case Meaning.SETTLED:
-                if outcome.status == 409:
-                    return Read()
-                self._refused = True
-                return Read() if self._in_doubt else Failed(self.failure)
-
-    def read(self, outcome: Outcome) -> Step:
-        """Return the next step after a GET of the pod."""
-        if outcome.status == 404:
-            self.found = "gone"
-            return Failed("the pod is gone")
-        if not outcome.ok:
-            return self._reads.later(Read, outcome)
-        try:
-            pod = _pod_decoder.decode(outcome.body)
-        except Unreadable:
-            return self._reads.later(Read, outcome)
-        return self._conclude(pod)
-
-    def _conclude(self, pod: "_Pod") -> Step:
-        node_name = pod.spec.node_name
-        if pod.metadata.uid != self._uid:
-            self.found = "recreated"
-            return Failed("the pod is gone, and another one has its name")
-        if node_name == self._node_name:
-            self.found = "bound"
-            return Bound()
-        if node_name:
-            self.found = "elsewhere"
-            return Failed(f"the pod is bound to node {node_name!r}")
-        if pod.metadata.deletion_timestamp is not None:
-            self.found = "deleting"
-            return Failed("the pod is being deleted")
-        self.found = "unbound"
-        if self._refused or pod.spec.scheduling_gates:
-            return Failed(self.failure)
-        return self._posts.later(Post, self._failed_post)
 
 
 def _always_send() -> None:
@@ -155,26 +70,67 @@ class ApiBinder:
         `check` is called just before each POST; what it raises ends the binding. If an earlier POST is carried out
         after all, the watch reports it.
         """
-        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
-        body = binding_body(pod, node_name)
-        binding = Binding(pod.uid, node_name)
-        step: Step = Post()
+        try:
+            return await self._bind(pod, node_name, check)
+        except GivenUp as error:
+            raise BindRejected(str(error)) from None
+
+    async def _bind(self, pod: Pod, node_name: str, check: Callable[[], None]) -> str:
+        """Raises GivenUp, too."""
+        path, body = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}", binding_body(pod, node_name)
+        tries, failure, in_doubt = Retries(WRITES), "", False
         while True:
-            match step:
-                case Post(wait=wait):
-                    await pause(wait)
-                    step = binding.posted(await self._client.attempt(self._post, f"{path}/binding", body, check))
-                case Read(wait=wait):
-                    await pause(wait)
-                    if not wait:
-                        log.warning("Reading what became of a binding", extra=_fields(pod, node_name, binding))
-                    step = binding.read(await self._client.attempt(self._get, path))
-                    if not isinstance(step, Read):
-                        self._metrics.bind_outcomes_settled.labels(binding.found).inc()
-                case Failed(because=because):
-                    raise BindRejected(because)
-                case Bound():
-                    return binding.failure
+            outcome = await self._client.attempt(self._post, f"{path}/binding", body, check)
+            if outcome.ok:
+                return failure
+            failure, meaning = outcome.message, meaning_of(outcome)
+            in_doubt |= meaning is Meaning.DOUBT
+            is_refused = meaning is Meaning.SETTLED and outcome.status != 409
+            if is_refused and not in_doubt:
+                raise BindRejected(failure)
+            if meaning is not Meaning.AGAIN or (in_doubt and tries.is_last):
+                fields = {"pod": str(pod), "node": node_name, "err": failure}
+                log.warning("Reading what became of a binding", extra=fields)
+                if await self._is_bound(path, pod, node_name, failure):
+                    return failure
+                if is_refused:
+                    raise BindRejected(failure)
+            await tries.later(outcome)
+
+    async def _is_bound(self, path: str, pod: Pod, node_name: str, failure: str) -> bool:
+        """Read whether the pod is bound to the node. Raises BindRejected if it never will be."""
+        found, problem = _concluded(await self._read(path), pod, node_name, failure)
+        self._metrics.bind_outcomes_settled.labels(found).inc()
+        if problem:
+            raise BindRejected(problem)
+        return found == "bound"
+
+    async def _read(self, path: str) -> "_Pod | None":
+        """Return the pod of that name, however long that takes; None if there is none."""
+        tries = Retries(READS)
+        while True:
+            outcome = await self._client.attempt(self._get, path)
+            if outcome.status == 404:
+                return None
+            with suppress(Unreadable):
+                if outcome.ok:
+                    return _pod_decoder.decode(outcome.body)
+            await tries.later(outcome)
+
+
+def _concluded(found: "_Pod | None", pod: Pod, node_name: str, failure: str) -> tuple[str, str]:
+    """Return what was found, for the metrics, and why the pod never will be bound; empty if it is, or may be."""
+    if found is None:
+        return "gone", "the pod is gone"
+    if found.metadata.uid != pod.uid:
+        return "recreated", "the pod is gone, and another one has its name"
+    if found.spec.node_name == node_name:
+        return "bound", ""
+    if found.spec.node_name:
+        return "elsewhere", f"the pod is bound to node {found.spec.node_name!r}"
+    if found.metadata.deletion_timestamp is not None:
+        return "deleting", "the pod is being deleted"
+    return "unbound", failure if found.spec.scheduling_gates else ""
 
 
 def binding_body(pod: Pod, node_name: str) -> bytes:
@@ -186,10 +142,6 @@ _BINDING = (
     '{"apiVersion":"v1","kind":"Binding","metadata":{"name":"%s","namespace":"%s","uid":"%s"},'
     '"target":{"apiVersion":"v1","kind":"Node","name":"%s"}}'
 )
-
-
-def _fields(pod: Pod, node_name: str, binding: Binding) -> dict[str, str]:
-    return {"pod": str(pod), "node": node_name, "err": binding.failure}
 
 
 class _BoundMetadata(msgspec.Struct, rename="camel", gc=False):

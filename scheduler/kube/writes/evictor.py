@@ -1,6 +1,6 @@
 """Evictions for a preemption: first a condition that explains it to the victim's owner, then the deletion.
 
-`Eviction` decides what to do next, without I/O (see `retries.py` for what it shares with others):
+See `retries.py` for what it shares with other calls:
 
     PATCH ──2xx, or the condition is there──► DELETE
       │ ──404────────────────────────────────► gone
@@ -16,10 +16,9 @@ deletion, and a field that a patch cannot change), so a new pod of the same name
 """
 
 import logging
-import random
 import time
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final
 
 import msgspec
 
@@ -29,7 +28,7 @@ from scheduler.api.wording.text import to_json
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.http.client import AnswerLost, Client, NoReply
 from scheduler.kube.http.operations import CallLimit, Operation
-from scheduler.kube.http.retries import WRITES, Failed, Meaning, Outcome, Read, Retries, meaning_of, pause
+from scheduler.kube.http.retries import WRITES, GivenUp, Meaning, Outcome, Retries, meaning_of
 from scheduler.kube.writes.status import DISRUPTION_TARGET, Condition, PodStatuses, status_patch
 
 log = logging.getLogger(__name__)
@@ -38,78 +37,6 @@ PREEMPTION_BY_SCHEDULER: Final = "PreemptionByScheduler"
 
 MAX_IN_FLIGHT: Final = 32
 """Concurrent calls of each kind. A preemption has few victims, and has to wait for their end anyway."""
-
-
-class Patch(msgspec.Struct, frozen=True, gc=False):
-    """Set the condition, after `wait` seconds."""
-
-    wait: float = 0.0
-
-
-class Delete(msgspec.Struct, frozen=True, gc=False):
-    """Delete the pod, after `wait` seconds."""
-
-    wait: float = 0.0
-
-
-class Deleted(msgspec.Struct, frozen=True, gc=False):
-    """Our deletion was accepted."""
-
-
-class Gone(msgspec.Struct, frozen=True, gc=False):
-    """The pod was gone already."""
-
-
-Call: TypeAlias = Patch | Read | Delete
-Step: TypeAlias = Call | Deleted | Gone | Failed
-
-
-class Eviction:
-    """One eviction, from the condition to certainty. No I/O: outcomes in, steps out."""
-
-    def __init__(self, uid: str, chance: Callable[[], float] = random.random) -> None:
-        self._uid = uid
-        self._retries = Retries(WRITES, chance)
-        self._may_be_deleted = False
-        """Whether a deletion may have been carried out without an answer that says so."""
-
-    def after(self, call: Call, outcome: Outcome) -> Step:
-        """Return the next step."""
-        match call:
-            case Patch():
-                return self._patched(outcome)
-            case Read():
-                return self._read(outcome)
-            case Delete():
-                return self._deleted(outcome)
-
-    def _patched(self, outcome: Outcome) -> Step:
-        if outcome.ok:
-            return Delete()
-        if outcome.status == 404:
-            return Gone()
-        if outcome.status == 409:
-            return self._retries.later(Read, outcome)
-        return self._retries.again(Patch, outcome)
-
-    def _read(self, outcome: Outcome) -> Step:
-        if outcome.status == 404:
-            return Gone()
-        if outcome.ok:
-            uid = _uid_in(outcome.body)
-            if uid is not None:
-                return Patch() if uid == self._uid else Gone()
-            outcome = AnswerLost("the answer cannot be read")
-        return self._retries.again(Read, outcome)
-
-    def _deleted(self, outcome: Outcome) -> Step:
-        if outcome.ok:
-            return Deleted()
-        if outcome.status in (404, 409):
-            return Deleted() if self._may_be_deleted else Gone()
-        if meaning_of(outcome) is Meaning.DOUBT:
-            self._may_be_deleted = True
-        return self._retries.again(Delete, outcome)
 
 
 class ApiEvictor:
@@ -130,28 +57,58 @@ class ApiEvictor:
         """Set the condition and delete the pod; False if it was gone already. Raises ClusterError if it stays."""
         path = f"/api/v1/namespaces/{victim.namespace}/pods/{victim.name}"
         condition = Condition("True", PREEMPTION_BY_SCHEDULER, message, DISRUPTION_TARGET)
-        eviction = Eviction(victim.uid)
-        # Nothing to patch if the condition is there already.
-        step: Step = Delete() if self._difference(victim, condition) is None else Patch()
-        while isinstance(step, Patch | Read | Delete):
-            await pause(step.wait)
-            step = eviction.after(step, await self._call(step, path, victim, condition))
-        if isinstance(step, Failed):
-            raise ClusterError(f"evicting pod {victim}: {step.because}")
-        return isinstance(step, Deleted)
+        tries = Retries(WRITES)
+        try:
+            return await self._explain(path, victim, condition, tries) and await self._remove(path, victim, tries)
+        except GivenUp as error:
+            raise ClusterError(f"evicting pod {victim}: {error}") from None
 
     def clear_nomination(self, pod: Pod) -> None:
         self._statuses.nominate(pod, "")
 
-    async def _call(self, step: Call, path: str, victim: Pod, condition: Condition) -> Outcome:
-        match step:
-            case Patch():
-                body = to_json(self._difference(victim, condition))
-                outcome = await self._client.attempt(self._patch, f"{path}/status", body)
-            case Read():
-                outcome = await self._client.attempt(self._get, path)
-            case Delete():
-                outcome = await self._client.attempt(self._delete, path, delete_options(victim.uid))
+    async def _explain(self, path: str, victim: Pod, condition: Condition, tries: Retries) -> bool:
+        """Set the condition, if it is not there already; return whether the pod still is. Raises GivenUp."""
+        while (patch := self._difference(victim, condition)) is not None:
+            outcome = await self._attempt(victim, self._patch, f"{path}/status", to_json(patch))
+            if outcome.ok:
+                break
+            if outcome.status == 404:
+                return False
+            if outcome.status == 409:
+                await tries.later(outcome)
+                if not await self._is_there(path, victim, tries):
+                    return False
+            else:
+                await tries.again(outcome)
+        return True
+
+    async def _is_there(self, path: str, victim: Pod, tries: Retries) -> bool:
+        """Read whether the pod of that name is this one. Raises GivenUp."""
+        while True:
+            outcome = await self._attempt(victim, self._get, path)
+            if outcome.status == 404:
+                return False
+            if outcome.ok:
+                uid = _uid_in(outcome.body)
+                if uid is not None:
+                    return uid == victim.uid
+                outcome = AnswerLost("the answer cannot be read")
+            await tries.again(outcome)
+
+    async def _remove(self, path: str, victim: Pod, tries: Retries) -> bool:
+        """Delete the pod; return whether that was us. Raises GivenUp."""
+        may_be_deleted = False  # by a deletion without an answer that says so
+        while True:
+            outcome = await self._attempt(victim, self._delete, path, delete_options(victim.uid))
+            if outcome.ok:
+                return True
+            if outcome.status in (404, 409):
+                return may_be_deleted
+            may_be_deleted |= meaning_of(outcome) is Meaning.DOUBT
+            await tries.again(outcome)
+
+    async def _attempt(self, victim: Pod, operation: Operation, path: str, body: bytes | None = None) -> Outcome:
+        outcome = await self._client.attempt(operation, path, body)
         if isinstance(outcome, NoReply):
             log.warning("Retrying an eviction", extra={"pod": str(victim), "err": outcome.message})
         return outcome

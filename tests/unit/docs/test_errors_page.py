@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -29,8 +30,9 @@ def reasons() -> set[str]:
     """What follows `Normal` or `Warning` in a call that reports an Event."""
     found: set[str] = set()
     for node in calls():
-        for kind, reason in zip(texts(node), texts(node)[1:], strict=False):
-            if kind in ("Normal", "Warning"):
+        words = [each.value if isinstance(each, ast.Constant) else None for each in node.args]
+        for kind, reason in pairwise(words):
+            if kind in ("Normal", "Warning") and isinstance(reason, str):
                 found.add(reason)
     return found
 

@@ -7,77 +7,54 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 
-from scheduler.api.decoding import Decoder
-from scheduler.api.objects import ObjectMeta, Wire
 from scheduler.api.storage.volumes import PersistentVolumeClaim
-from scheduler.api.wording.text import to_json
 from scheduler.framework.errors import ApiError
 from scheduler.framework.events import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM
 from scheduler.kube.http.client import AnswerLost, Client, NotSent, Reply
 from scheduler.kube.http.operations import Operation
-from scheduler.kube.http.retries import Failed, Read
-from scheduler.kube.writes.api_writer import Done, PluginWriter, Send, Writing, has_all
+from scheduler.kube.http.retries import Outcome
+from scheduler.kube.writes.api_writer import PluginWriter, has_all
 from scheduler.process.virtual_time import run_virtually
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client
+from tests.unit.kube.writes.script import NextCall, end_of
 
 CLAIM = "/api/v1/namespaces/default/persistentvolumeclaims/data"
 PATCH = {"metadata": {"resourceVersion": "7", "annotations": {"node": "a", "old": None}}}
 WRITTEN = b'{"metadata":{"resourceVersion":"8","annotations":{"node":"a"}}}'
 OTHER = b'{"metadata":{"resourceVersion":"8","annotations":{"node":"b"}}}'
-CONFLICT = Reply(409, b'{"message":"the object has been modified"}')
+CONFLICTED = "the object has been modified"
+CONFLICT = Reply(409, b'{"message":"%b"}' % CONFLICTED.encode())
 LOST_ANSWER = AnswerLost("no answer")
 
 
-class AnyObject(Wire, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
+@pytest.mark.parametrize(
+    ("outcomes", "last"),
+    [
+        pytest.param([Reply(200, WRITTEN)], "8", id="an answer ends it"),
+        pytest.param([NotSent("refused")] * 2, ("PATCH", 0.2), id="what was not sent is sent again, later and later"),
+        pytest.param([LOST_ANSWER] * 3, ("PATCH", 0.4), id="what was not answered, too"),
+        pytest.param([Reply(503, b"")], ("PATCH", 0.1), id="and what failed"),
+        pytest.param([Reply(200, b"cut o")], ("PATCH", 0.1), id="and what cannot be read"),
+        pytest.param([Reply(429, b"", retry_after=3.0)], ("PATCH", 3.0), id="it waits as long as the server asks"),
+        pytest.param([CONFLICT], CONFLICTED, id="a refusal ends it"),
+        pytest.param([Reply(422, b'{"message":"invalid"}')], "invalid", id="whatever it is"),
+        pytest.param([NotSent("refused")] * 9, ("PATCH", 2.0), id="waits have a limit"),
+        pytest.param([NotSent("refused")] * 10, "refused (10 tries)", id="tries have a limit"),
+        pytest.param([LOST_ANSWER, CONFLICT], ("GET", 0.0), id="a conflict after a lost answer is settled by a read"),
+        pytest.param([Reply(500, b""), CONFLICT, Reply(200, WRITTEN)], "8", id="it was our own change"),
+        pytest.param([LOST_ANSWER, CONFLICT, Reply(200, OTHER)], CONFLICTED, id="it was somebody else's"),
+        pytest.param([LOST_ANSWER, CONFLICT, Reply(404, b'{"message":"gone"}')], "gone", id="it is gone"),
+        pytest.param([LOST_ANSWER, CONFLICT, LOST_ANSWER], ("GET", 0.2), id="a read is repeated"),
+        pytest.param([NotSent("refused"), CONFLICT], CONFLICTED, id="without a lost answer it is somebody else's"),
+    ],
+)
+def test_next_step(outcomes: list[Outcome], last: str | NextCall) -> None:
+    async def write(client: Client) -> str:
+        found = await PluginWriter(client).patch(PERSISTENT_VOLUME_CLAIM, "data", "default", PATCH)
+        version: str = found.metadata.resource_version
+        return version
 
-
-def a_writing() -> Writing:
-    return Writing(to_json(PATCH), Decoder(AnyObject).decode, chance=lambda: 0.5)
-
-
-@pytest.mark.parametrize("outcome", [NotSent("refused"), LOST_ANSWER, Reply(503, b""), Reply(200, b"cut o")])
-def test_a_failure_is_tried_again_after_a_while_that_grows(outcome: Any) -> None:
-    writing = a_writing()
-
-    assert [writing.sent(outcome) for _ in range(3)] == [Send(0.1), Send(0.2), Send(0.4)]
-
-
-def test_it_waits_as_long_as_the_server_asks() -> None:
-    assert a_writing().sent(Reply(429, b"", retry_after=3.0)) == Send(3.0)
-
-
-@pytest.mark.parametrize(("status", "text"), [(404, "not found"), (422, "invalid"), (403, "forbidden"), (409, "newer")])
-def test_a_refusal_ends_it(status: int, text: str) -> None:
-    assert a_writing().sent(Reply(status, b'{"message":"%s"}' % text.encode())) == Failed(text, status)
-
-
-def test_it_is_given_up_after_ten_failures() -> None:
-    writing = a_writing()
-
-    steps = [writing.sent(NotSent("refused")) for _ in range(10)]
-
-    assert steps[8] == Send(2.0)
-    assert steps[9] == Failed("refused (10 tries)")
-
-
-@pytest.mark.parametrize("first", [LOST_ANSWER, Reply(500, b"")])
-def test_a_conflict_after_a_lost_answer_is_settled_by_a_read(first: Any) -> None:
-    writing = a_writing()
-    writing.sent(first)
-
-    assert writing.sent(CONFLICT) == Read()
-    assert isinstance(writing.read(Reply(200, WRITTEN)), Done)
-    assert writing.read(Reply(200, OTHER)) == Failed("the object has been modified", 409)
-    assert writing.read(Reply(404, b'{"message":"gone"}')) == Failed("gone", 404)
-    assert isinstance(writing.read(LOST_ANSWER), Read)
-
-
-def test_without_a_lost_answer_a_conflict_is_somebody_else_s() -> None:
-    writing = a_writing()
-    writing.sent(NotSent("refused"))
-
-    assert writing.sent(CONFLICT) == Failed("the object has been modified", 409)
+    assert end_of(outcomes, write) == last
 
 
 @pytest.mark.parametrize(

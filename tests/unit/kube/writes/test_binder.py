@@ -6,15 +6,18 @@ from pathlib import Path
 import pytest
 
 from scheduler.framework.errors import BindRejected
-from scheduler.kube.http.client import AnswerLost, NotSent, Reply
-from scheduler.kube.http.retries import WRITES, Failed, Outcome, Read
-from scheduler.kube.writes.binder import ApiBinder, Binding, Bound, Post, Step
+from scheduler.kube.http.client import AnswerLost, Client, NotSent, Reply
+from scheduler.kube.http.retries import WRITES, Outcome
+from scheduler.kube.writes.binder import ApiBinder
 from scheduler.process.metrics import Metrics
 from scheduler.testing import a_pod
 from tests.fakes import sample
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, until
+from tests.unit.kube.writes.script import NextCall, end_of
 
 UID = "uid-web"
+BOUND = "bound"
+POD = a_pod("web", namespace="shop", uid=UID)
 
 
 def answer(status: int, message: str = "", retry_after: float = 0.0) -> Reply:
@@ -31,82 +34,70 @@ CONFLICT = answer(409, "conflict")
 FAILED = answer(500, "etcdserver: request timed out")
 UNBOUND = pod()
 WAIT = 0.1
-"""The first wait, with jitter at its middle."""
+"""The first wait, without jitter."""
 
 
 @pytest.mark.parametrize(
     ("outcomes", "last"),
     [
-        pytest.param([answer(201)], Bound(), id="a created binding is bound"),
-        pytest.param([answer(404, "no pod")], Failed("no pod"), id="a pod that is gone is rejected"),
-        pytest.param([answer(403, "no")], Failed("no"), id="what is forbidden is rejected"),
-        pytest.param([answer(400, "bad")], Failed("bad"), id="a bad request is rejected"),
-        pytest.param([answer(422, "invalid")], Failed("invalid"), id="an invalid binding is rejected"),
-        pytest.param([REFUSED], Post(WAIT), id="what was not sent is sent again"),
-        pytest.param([answer(429, retry_after=3.0)], Post(3.0), id="Retry-After is obeyed"),
-        pytest.param([answer(401)], Post(WAIT), id="expired credentials are tried again"),
-        pytest.param([NO_ANSWER], Read(), id="a lost answer is read"),
-        pytest.param([FAILED], Read(), id="a server error is read"),
-        pytest.param([answer(504)], Read(), id="a gateway timeout is read"),
-        pytest.param([CONFLICT], Read(), id="a conflict is read"),
-        pytest.param([NO_ANSWER, pod(node="n1")], Bound(), id="a lost answer may have bound the pod"),
-        pytest.param([CONFLICT, pod(node="n1")], Bound(), id="a conflict with ourselves is bound"),
-        pytest.param([CONFLICT, pod(node="n2")], Failed("the pod is bound to node 'n2'"), id="bound by another"),
-        pytest.param(
-            [NO_ANSWER, pod(uid="other")], Failed("the pod is gone, and another one has its name"), id="recreated"
-        ),
-        pytest.param([NO_ANSWER, answer(404)], Failed("the pod is gone"), id="gone while in doubt"),
+        pytest.param([answer(201)], BOUND, id="a created binding is bound"),
+        pytest.param([answer(404, "no pod")], "no pod", id="a pod that is gone is rejected"),
+        pytest.param([answer(403, "no")], "no", id="what is forbidden is rejected"),
+        pytest.param([answer(400, "bad")], "bad", id="a bad request is rejected"),
+        pytest.param([answer(422, "invalid")], "invalid", id="an invalid binding is rejected"),
+        pytest.param([REFUSED], ("POST", WAIT), id="what was not sent is sent again"),
+        pytest.param([answer(429, retry_after=3.0)], ("POST", 3.0), id="Retry-After is obeyed"),
+        pytest.param([answer(401)], ("POST", WAIT), id="expired credentials are tried again"),
+        pytest.param([NO_ANSWER], ("GET", 0.0), id="a lost answer is read"),
+        pytest.param([FAILED], ("GET", 0.0), id="a server error is read"),
+        pytest.param([answer(504)], ("GET", 0.0), id="a gateway timeout is read"),
+        pytest.param([CONFLICT], ("GET", 0.0), id="a conflict is read"),
+        pytest.param([NO_ANSWER, pod(node="n1")], BOUND, id="a lost answer may have bound the pod"),
+        pytest.param([CONFLICT, pod(node="n1")], BOUND, id="a conflict with ourselves is bound"),
+        pytest.param([CONFLICT, pod(node="n2")], "the pod is bound to node 'n2'", id="bound by another"),
+        pytest.param([NO_ANSWER, pod(uid="other")], "the pod is gone, and another one has its name", id="recreated"),
+        pytest.param([NO_ANSWER, answer(404)], "the pod is gone", id="gone while in doubt"),
         pytest.param(
             [CONFLICT, pod(more=',"deletionTimestamp":"2026-01-01T00:00:00Z"')],
-            Failed("the pod is being deleted"),
+            "the pod is being deleted",
             id="a pod that is being deleted is rejected",
         ),
+        pytest.param([answer(409, "gated"), pod(spec=',"schedulingGates":[{"name":"wait"}]')], "gated", id="gated"),
+        pytest.param([NO_ANSWER, UNBOUND], ("POST", WAIT), id="unbound after a lost answer is tried again"),
+        pytest.param([CONFLICT, UNBOUND], ("POST", WAIT), id="unbound after a conflict is tried again: etcd failed"),
+        pytest.param([NO_ANSWER, REFUSED], ("GET", WAIT), id="a read that is not answered is repeated"),
+        pytest.param([NO_ANSWER, FAILED], ("GET", WAIT), id="a read that fails is repeated"),
+        pytest.param([NO_ANSWER, answer(429, retry_after=2.0)], ("GET", 2.0), id="a throttled read waits"),
+        pytest.param([NO_ANSWER, Reply(200, b"<html>")], ("GET", WAIT), id="an answer that is no pod is no answer"),
+        pytest.param([NO_ANSWER, UNBOUND, answer(403, "no")], ("GET", 0.0), id="a refusal while in doubt is read"),
+        pytest.param([NO_ANSWER, UNBOUND, answer(403, "no"), UNBOUND], "no", id="a refusal, then no doubt, is final"),
         pytest.param(
-            [answer(409, "gated"), pod(spec=',"schedulingGates":[{"name":"wait"}]')], Failed("gated"), id="gated"
+            [NO_ANSWER, UNBOUND, answer(403, "no"), pod(node="n1")], BOUND, id="the first try came through late"
         ),
-        pytest.param([NO_ANSWER, UNBOUND], Post(WAIT), id="unbound after a lost answer is tried again"),
-        pytest.param([CONFLICT, UNBOUND], Post(WAIT), id="unbound after a conflict is tried again: etcd failed"),
-        pytest.param([NO_ANSWER, REFUSED], Read(WAIT), id="a read that is not answered is repeated"),
-        pytest.param([NO_ANSWER, FAILED], Read(WAIT), id="a read that fails is repeated"),
-        pytest.param([NO_ANSWER, answer(429, retry_after=2.0)], Read(2.0), id="a throttled read waits"),
-        pytest.param([NO_ANSWER, Reply(200, b"<html>")], Read(WAIT), id="an answer that is no pod is no answer"),
-        pytest.param([NO_ANSWER, UNBOUND, answer(403, "no")], Read(), id="a refusal while in doubt is read"),
+        pytest.param([REFUSED, REFUSED], ("POST", 2 * WAIT), id="waits double"),
+        pytest.param([REFUSED] * 6, ("POST", 2.0), id="waits have a limit"),
         pytest.param(
-            [NO_ANSWER, UNBOUND, answer(403, "no"), UNBOUND], Failed("no"), id="a refusal, then no doubt, is final"
-        ),
-        pytest.param(
-            [NO_ANSWER, UNBOUND, answer(403, "no"), pod(node="n1")], Bound(), id="the first try came through late"
-        ),
-        pytest.param([REFUSED, REFUSED], Post(2 * WAIT), id="waits double"),
-        pytest.param([REFUSED] * 6, Post(2.0), id="waits have a limit"),
-        pytest.param(
-            [REFUSED] * WRITES.tries, Failed("connection refused (10 tries)"), id="an API server away lets the pod go"
+            [REFUSED] * WRITES.tries, "connection refused (10 tries)", id="an API server away lets the pod go"
         ),
         pytest.param(
             [FAILED, UNBOUND] * WRITES.tries,
-            Failed("etcdserver: request timed out (10 tries)", 500),
+            "etcdserver: request timed out (10 tries)",
             id="a failure that lasts lets the pod go",
         ),
-        pytest.param([NO_ANSWER, UNBOUND] + [REFUSED] * (WRITES.tries - 1), Read(), id="never let go while in doubt"),
-        pytest.param([NO_ANSWER] + [REFUSED] * 50, Read(2.0), id="doubt lasts as long as the API server is away"),
+        pytest.param(
+            [NO_ANSWER, UNBOUND] + [REFUSED] * (WRITES.tries - 1), ("GET", 0.0), id="never let go while in doubt"
+        ),
+        pytest.param([NO_ANSWER] + [REFUSED] * 50, ("GET", 2.0), id="doubt lasts as long as the API server is away"),
     ],
 )
-def test_next_step(outcomes: list[Outcome], last: Step) -> None:
-    binding = Binding(UID, "n1", chance=lambda: 0.5)
-    step: Step = Post()
-    for outcome in outcomes:
-        match step:
-            case Post():
-                step = binding.posted(outcome)
-            case Read():
-                step = binding.read(outcome)
-            case _:
-                pytest.fail(f"{step} came before {outcome}")
+def test_next_step(outcomes: list[Outcome], last: str | NextCall) -> None:
+    async def bind(client: Client) -> str:
+        await ApiBinder(client, Metrics()).bind(POD, "n1")
+        return BOUND
 
-    assert step == last
+    assert end_of(outcomes, bind) == last
 
 
-POD = a_pod("web", namespace="shop", uid=UID)
 BINDING = "POST /api/v1/namespaces/shop/pods/web/binding"
 GET_POD = "GET /api/v1/namespaces/shop/pods/web"
 

@@ -8,18 +8,20 @@ import pytest
 
 from scheduler.api.objects import PodCondition, PodStatus
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.http.client import AnswerLost, NotSent, Reply
-from scheduler.kube.http.retries import WRITES, Failed, Outcome, Read
-from scheduler.kube.writes.evictor import ApiEvictor, Delete, Deleted, Eviction, Gone, Patch, Step
+from scheduler.kube.http.client import AnswerLost, Client, NotSent, Reply
+from scheduler.kube.http.retries import WRITES, Outcome
+from scheduler.kube.writes.evictor import ApiEvictor
 from scheduler.kube.writes.status import PodStatuses
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.testing import a_pod
 from tests.unit.kube.fake_api import Answer, FakeApi, fake_client, until
+from tests.unit.kube.writes.script import NextCall, end_of
 
 UID = "uid-web"
+DELETED, GONE = True, False
 WAIT = 0.1
-"""The first wait, with jitter at its middle."""
+"""The first wait, without jitter."""
 
 
 def answer(status: int, message: str = "", retry_after: float = 0.0) -> Reply:
@@ -40,46 +42,46 @@ FAILED = answer(500, "etcdserver: request timed out")
 @pytest.mark.parametrize(
     ("outcomes", "last"),
     [
-        pytest.param([OK], Delete(), id="the condition first, then the deletion"),
-        pytest.param([OK, OK], Deleted(), id="both, and it goes"),
-        pytest.param([OK, answer(202)], Deleted(), id="accepted is deleted: the pod has its grace period"),
-        pytest.param([answer(404)], Gone(), id="gone before the condition"),
-        pytest.param([OK, answer(404)], Gone(), id="gone before the deletion"),
-        pytest.param([OK, CONFLICT], Gone(), id="another pod has its name: the precondition failed"),
-        pytest.param([CONFLICT], Read(WAIT), id="a patch in conflict is settled by a read"),
-        pytest.param([CONFLICT, found(UID)], Patch(), id="it is still there: again"),
-        pytest.param([CONFLICT, found("other")], Gone(), id="another one has its name"),
-        pytest.param([CONFLICT, answer(404)], Gone(), id="it is gone"),
-        pytest.param([CONFLICT, NO_ANSWER], Read(2 * WAIT), id="a read without an answer is repeated"),
-        pytest.param([CONFLICT, FAILED], Read(2 * WAIT), id="a read that fails is repeated"),
-        pytest.param([CONFLICT, Reply(200, b"<html>")], Read(2 * WAIT), id="an answer that is no pod is none"),
-        pytest.param([REFUSED], Patch(WAIT), id="a patch that was not sent"),
-        pytest.param([NO_ANSWER], Patch(WAIT), id="a patch without an answer"),
-        pytest.param([FAILED], Patch(WAIT), id="a patch that the server failed at"),
-        pytest.param([answer(401)], Patch(WAIT), id="a patch with expired credentials"),
-        pytest.param([answer(429, retry_after=3.0)], Patch(3.0), id="a patch that is one too many"),
-        pytest.param([OK, REFUSED], Delete(WAIT), id="a deletion that was not sent"),
-        pytest.param([OK, NO_ANSWER], Delete(WAIT), id="a deletion without an answer"),
-        pytest.param([OK, FAILED], Delete(WAIT), id="a deletion that the server failed at"),
-        pytest.param([OK, answer(429, retry_after=3.0)], Delete(3.0), id="a deletion that is one too many"),
-        pytest.param([OK, NO_ANSWER, answer(404)], Deleted(), id="it was the lost deletion that took effect"),
-        pytest.param([OK, FAILED, CONFLICT], Deleted(), id="and it was recreated since"),
-        pytest.param([OK, REFUSED, answer(404)], Gone(), id="what was not sent has not deleted it"),
-        pytest.param([answer(403, "no")], Failed("no", 403), id="a forbidden patch"),
-        pytest.param([answer(422, "invalid")], Failed("invalid", 422), id="an invalid patch"),
-        pytest.param([OK, answer(403, "no")], Failed("no", 403), id="a forbidden deletion"),
-        pytest.param([REFUSED] * 8, Patch(2.0), id="waits have a limit"),
-        pytest.param([REFUSED] * WRITES.tries, Failed("connection refused (10 tries)"), id="tries have a limit"),
+        pytest.param([OK], ("DELETE", 0.0), id="the condition first, then the deletion"),
+        pytest.param([OK, OK], DELETED, id="both, and it goes"),
+        pytest.param([OK, answer(202)], DELETED, id="accepted is deleted: the pod has its grace period"),
+        pytest.param([answer(404)], GONE, id="gone before the condition"),
+        pytest.param([OK, answer(404)], GONE, id="gone before the deletion"),
+        pytest.param([OK, CONFLICT], GONE, id="another pod has its name: the precondition failed"),
+        pytest.param([CONFLICT], ("GET", WAIT), id="a patch in conflict is settled by a read"),
+        pytest.param([CONFLICT, found(UID)], ("PATCH", 0.0), id="it is still there: again"),
+        pytest.param([CONFLICT, found("other")], GONE, id="another one has its name"),
+        pytest.param([CONFLICT, answer(404)], GONE, id="it is gone"),
+        pytest.param([CONFLICT, NO_ANSWER], ("GET", 2 * WAIT), id="a read without an answer is repeated"),
+        pytest.param([CONFLICT, FAILED], ("GET", 2 * WAIT), id="a read that fails is repeated"),
+        pytest.param([CONFLICT, Reply(200, b"<html>")], ("GET", 2 * WAIT), id="an answer that is no pod is none"),
+        pytest.param([REFUSED], ("PATCH", WAIT), id="a patch that was not sent"),
+        pytest.param([NO_ANSWER], ("PATCH", WAIT), id="a patch without an answer"),
+        pytest.param([FAILED], ("PATCH", WAIT), id="a patch that the server failed at"),
+        pytest.param([answer(401)], ("PATCH", WAIT), id="a patch with expired credentials"),
+        pytest.param([answer(429, retry_after=3.0)], ("PATCH", 3.0), id="a patch that is one too many"),
+        pytest.param([OK, REFUSED], ("DELETE", WAIT), id="a deletion that was not sent"),
+        pytest.param([OK, NO_ANSWER], ("DELETE", WAIT), id="a deletion without an answer"),
+        pytest.param([OK, FAILED], ("DELETE", WAIT), id="a deletion that the server failed at"),
+        pytest.param([OK, answer(429, retry_after=3.0)], ("DELETE", 3.0), id="a deletion that is one too many"),
+        pytest.param([OK, NO_ANSWER, answer(404)], DELETED, id="it was the lost deletion that took effect"),
+        pytest.param([OK, FAILED, CONFLICT], DELETED, id="and it was recreated since"),
+        pytest.param([OK, REFUSED, answer(404)], GONE, id="what was not sent has not deleted it"),
+        pytest.param([answer(403, "no")], "evicting pod shop/web: no", id="a forbidden patch"),
+        pytest.param([answer(422, "invalid")], "evicting pod shop/web: invalid", id="an invalid patch"),
+        pytest.param([OK, answer(403, "no")], "evicting pod shop/web: no", id="a forbidden deletion"),
+        pytest.param([REFUSED] * 8, ("PATCH", 2.0), id="waits have a limit"),
+        pytest.param(
+            [REFUSED] * WRITES.tries, "evicting pod shop/web: connection refused (10 tries)", id="tries have a limit"
+        ),
     ],
 )
-def test_next_step(outcomes: list[Outcome], last: Step) -> None:
-    eviction = Eviction(UID, chance=lambda: 0.5)
-    step: Step = Patch()
-    for outcome in outcomes:
-        assert isinstance(step, Patch | Read | Delete), f"{step} came before {outcome}"
-        step = eviction.after(step, outcome)
+def test_next_step(outcomes: list[Outcome], last: str | NextCall | bool) -> None:
+    async def evict(client: Client) -> bool:
+        statuses = PodStatuses(client, Tasks(Metrics()))
+        return await ApiEvictor(client, statuses, lambda: NOW).evict(POD, HIGH, MESSAGE)
 
-    assert step == last
+    assert end_of(outcomes, evict) == last
 
 
 POD = a_pod("web", namespace="shop", uid=UID)
