@@ -3,7 +3,7 @@
 import gzip
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -13,7 +13,7 @@ from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import ApiError
 from scheduler.framework.queued import QueuedPod
 from scheduler.replay import recorder
-from scheduler.replay.recorder import Recorder, without_secrets
+from scheduler.replay.recorder import without_secrets
 from scheduler.replay.trace import lines
 from scheduler.runtime.event_stream import EngineEvent
 from scheduler.testing import a_pod
@@ -21,100 +21,98 @@ from tests import fakes
 from tests.unit.replay.stage import PROFILE, Stage, with_nodes
 
 
-def lines_of(parts: list[bytes]) -> list[Any]:
+def lines_of(*parts: bytes) -> list[Any]:
     return [json.loads(line) for part in parts if part for line in gzip.decompress(part).splitlines()]
 
 
-async def begun(stage: Stage, recording: Recorder, seconds: float = 0.0) -> tuple[Any, list[bytes]]:
-    """A recording whose state is written."""
-    parts = recording.record(seconds)
-    found = [await anext(parts)]
-    while lines_of(found)[-1] != ["begin", 0]:
-        found.append(await anext(parts))
-    return parts, found
+class Recording:
+    """A recording of a stage, whose state is written."""
 
+    def __init__(self, **settings: Any) -> None:
+        self.stage = with_nodes(Stage())
+        self.recorder = self.stage.a_recorder(**settings)
+        self.parts = self.recorder.record()
+        self.found: list[bytes] = []
 
-def is_listening(stage: Stage) -> bool:
-    return Decided in stage.engine.stream.listeners
+    async def __aenter__(self) -> Self:
+        while not self.found or lines_of(self.found[-1])[-1:] != [["begin", 0]]:
+            self.found.append(await anext(self.parts))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.parts.aclose()
+        self.stage.close()
+
+    @property
+    def is_listening(self) -> bool:
+        return Decided in self.stage.engine.stream.listeners
+
+    async def rest(self) -> list[Any]:
+        """The lines of what happened, until the recording has ended."""
+        rest = [part async for part in self.parts]
+        self.found += rest
+        return lines_of(*rest)
+
+    async def stopped(self) -> list[Any]:
+        """The same, with the end now."""
+        self.stage.is_leading = False
+        return await self.rest()
 
 
 async def test_an_engine_that_nobody_records_publishes_nothing_for_a_recorder() -> None:
-    stage = with_nodes(Stage())
-    before = dict(stage.engine.stream.listeners)
-    parts, _ = await begun(stage, stage.recorder)
-    assert is_listening(stage)
+    recording = Recording()
+    before = dict(recording.stage.engine.stream.listeners)
+    async with recording:
+        assert recording.is_listening
 
-    await parts.aclose()
-
-    assert stage.engine.stream.listeners == before
-    assert not stage.recorder.is_busy
-    stage.close()
+    assert recording.stage.engine.stream.listeners == before
+    assert not recording.recorder.is_busy
 
 
 async def test_a_second_recording_is_empty_while_one_goes_on() -> None:
-    stage = with_nodes(Stage())
-    first, _ = await begun(stage, stage.recorder)
+    async with Recording() as first:
+        second = [part async for part in first.recorder.record()]
 
-    second = [part async for part in stage.recorder.record()]
-
-    assert second == []
-    assert is_listening(stage), "the first goes on"
-    await first.aclose()
-    stage.close()
+        assert second == []
+        assert first.is_listening, "the first goes on"
 
 
 async def test_a_reader_that_is_too_slow_is_told_so_and_memory_is_bounded() -> None:
-    stage = with_nodes(Stage())
-    parts, _ = await begun(stage, stage.a_recorder(max_waiting=10_000))
+    async with Recording(max_waiting=10_000) as recording:
+        for number in range(200):
+            recording.stage.pod(f"pod-{number}")
+        rest = await recording.rest()
 
-    for number in range(200):
-        stage.pod(f"pod-{number}")
-    rest = lines_of([part async for part in parts])
-
-    assert rest[-1][0] == "end"
-    assert rest[-1][2] == recorder.TOO_SLOW
-    assert 5 < len(rest) < 200
-    assert not is_listening(stage)
-    stage.close()
+        assert rest[-1][0] == "end"
+        assert rest[-1][2] == recorder.TOO_SLOW
+        assert 5 < len(rest) < 200
+        assert not recording.is_listening
 
 
 async def test_another_leader_ends_it_with_a_sentence() -> None:
-    stage = with_nodes(Stage())
-    parts, _ = await begun(stage, stage.recorder)
-    stage.is_leading = False
-    assert lines_of([part async for part in parts])[-1][2] == recorder.NOT_LEADING
-    stage.close()
+    async with Recording() as recording:
+        assert (await recording.stopped())[-1][2] == recorder.NOT_LEADING
 
 
 async def test_it_ends_when_its_time_is_up() -> None:
     stage = with_nodes(Stage())
     parts = [part async for part in stage.recorder.record(0.001)]
-    assert lines_of(parts)[-1][2] == recorder.FULL_TIME
+    assert lines_of(*parts)[-1][2] == recorder.FULL_TIME
     stage.close()
 
 
 async def test_a_recording_of_a_cluster_in_which_nothing_happens_gives_signs_of_life_without_lines() -> None:
-    stage = with_nodes(Stage())
-    parts, _ = await begun(stage, stage.a_recorder(beat=0.0))
+    async with Recording(beat=0.0) as recording:
+        beats = [await anext(recording.parts) for _ in range(3)]
 
-    beats = [await anext(parts) for _ in range(3)]
-    stage.is_leading = False
-    rest = [part async for part in parts]
-
-    assert beats == [recorder.BEAT] * 3
-    assert lines_of(beats) == []
-    assert [line[0] for line in lines_of(rest)] == ["end"]
-    stage.close()
+        assert beats == [recorder.BEAT] * 3
+        assert lines_of(*beats) == []
+        assert [line[0] for line in await recording.stopped()] == ["end"]
 
 
 async def test_a_recording_gives_no_sign_of_life_before_it_is_time() -> None:
-    stage = with_nodes(Stage())
-    parts, _ = await begun(stage, stage.recorder)
-
-    assert [await anext(parts) for _ in range(3)] == [b""] * 3
-
-    await parts.aclose()
-    stage.close()
+    async with Recording() as recording:
+        assert [await anext(recording.parts) for _ in range(3)] == [b""] * 3
 
 
 @pytest.mark.parametrize(
@@ -125,23 +123,22 @@ async def test_a_recording_gives_no_sign_of_life_before_it_is_time() -> None:
 def test_another_configuration_ends_it_at_once_and_what_came_before_is_replayed(
     changed: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def recorded() -> list[bytes]:
-        stage = with_nodes(Stage())
-        parts, found = await begun(stage, stage.recorder)
-        stage.pod("web")
-        await stage.schedule()
+    async def recorded() -> Recording:
+        async with Recording() as recording:
+            stage = recording.stage
+            stage.pod("web")
+            await stage.schedule()
 
-        stage.reconfigure(**changed)
-        stage.pod("late")
-        await stage.schedule()
+            stage.reconfigure(**changed)
+            stage.pod("late")
+            await stage.schedule()
 
-        found += [part async for part in parts]
-        stage.close()
-        return found
+            await recording.rest()
+            return recording
 
-    found, path = fakes.run(recorded()), tmp_path / "a.trace"
-    assert lines_of(found)[-1][2] == recorder.OTHER_CONFIG
-    assert not [line for line in lines_of(found)[1:] if "late" in str(line)]
+    found, path = fakes.run(recorded()).found, tmp_path / "a.trace"
+    assert lines_of(*found)[-1][2] == recorder.OTHER_CONFIG
+    assert not [line for line in lines_of(*found)[1:] if "late" in str(line)]
     path.write_bytes(b"".join(found))
     assert main(["replay", str(path)]) == 0
     said = capsys.readouterr().out
@@ -150,12 +147,10 @@ def test_another_configuration_ends_it_at_once_and_what_came_before_is_replayed(
 
 
 async def test_a_table_that_is_made_anew_ends_it() -> None:
-    stage = with_nodes(Stage())
-    parts, _ = await begun(stage, stage.recorder)
-    stage.engine.cache.table.is_broken = True
-    stage.engine.cache.mend()
-    assert lines_of([part async for part in parts])[-1][2] == recorder.REBUILT
-    stage.close()
+    async with Recording() as recording:
+        recording.stage.engine.cache.table.is_broken = True
+        recording.stage.engine.cache.mend()
+        assert (await recording.rest())[-1][2] == recorder.REBUILT
 
 
 class Unspeakable(Exception):
@@ -171,47 +166,37 @@ class Unspeakable(Exception):
     ],
 )
 async def test_what_cannot_be_written_ends_the_recording_and_not_the_scheduler(odd: EngineEvent) -> None:
-    stage = with_nodes(Stage())
-    parts, _ = await begun(stage, stage.recorder)
-    stage.engine.stream.publish(odd)
-    stage.pod("web")
-    await stage.schedule()
+    async with Recording() as recording:
+        recording.stage.engine.stream.publish(odd)
+        recording.stage.pod("web")
+        await recording.stage.schedule()
 
-    assert lines_of([part async for part in parts])[-1][2].startswith(recorder.UNWRITABLE)
-    assert stage.engine.pods["web"].node_name
-    stage.close()
+        assert (await recording.rest())[-1][2].startswith(recorder.UNWRITABLE)
+        assert recording.stage.engine.pods["web"].node_name
 
 
 async def test_answers_of_the_api_server_are_in_it() -> None:
-    stage = with_nodes(Stage())
-    parts, _ = await begun(stage, stage.recorder)
-    with pytest.raises(ApiError):
-        await stage.engine.frameworks[PROFILE].handle.api.patch("ResourceClaim", "gpu", "shop", {})
-    stage.is_leading = False
-    found = lines_of([part async for part in parts])
-    [answer] = [line for line in found if line[0] == "answer"]
-    assert answer[2:] == [
-        ["patch", "ResourceClaim", "shop", "gpu", ""],
-        0,
-        "nothing is written here, so no ResourceClaim either",
-    ]
-    stage.close()
+    async with Recording() as recording:
+        with pytest.raises(ApiError):
+            await recording.stage.engine.frameworks[PROFILE].handle.api.patch("ResourceClaim", "gpu", "shop", {})
+
+        [answer] = [line for line in await recording.stopped() if line[0] == "answer"]
+        refusal = "nothing is written here, so no ResourceClaim either"
+        assert answer[2:] == [["patch", "ResourceClaim", "shop", "gpu", ""], 0, refusal]
 
 
 async def test_environment_and_annotations_are_not_in_it() -> None:
-    stage = with_nodes(Stage())
+    recording = Recording()
     secret = {"container": {"env": [{"name": "PASSWORD", "value": "hunter2"}], "args": ["hunter2"]}}
-    stage.pod("before", dict(secret), annotations={"note": "hunter2"})
-    parts, found = await begun(stage, stage.recorder)
-    stage.pod("after", dict(secret), annotations={"note": "hunter2"})
-    stage.is_leading = False
-    found += [part async for part in parts]
+    recording.stage.pod("before", dict(secret), annotations={"note": "hunter2"})
+    async with recording:
+        recording.stage.pod("after", dict(secret), annotations={"note": "hunter2"})
+        await recording.stopped()
 
-    text = json.dumps(lines_of(found))
+    text = json.dumps(lines_of(*recording.found))
     assert '"before"' in text
     assert '"after"' in text
     assert "hunter2" not in text
-    stage.close()
 
 
 def test_where_extenders_are_is_not_in_it() -> None:
@@ -229,13 +214,11 @@ async def test_half_a_surrogate_pair_is_written_as_what_it_is_not() -> None:
 
 
 async def test_the_profile_of_a_decision_is_in_it() -> None:
-    stage = with_nodes(Stage())
-    parts, _ = await begun(stage, stage.recorder)
-    stage.pod("web")
-    await stage.schedule()
-    stage.is_leading = False
-    found = lines_of([part async for part in parts])
-    assert [line[2:5] for line in found if line[0] == "decide"] == [["web", PROFILE, 1]]
-    kinds = [line[0] for line in found if line[0] != "end"]
-    assert kinds == ["pod", "decide", "assume", "pod", "count", "bound"]
-    stage.close()
+    async with Recording() as recording:
+        recording.stage.pod("web")
+        await recording.stage.schedule()
+
+        found = await recording.stopped()
+        assert [line[2:5] for line in found if line[0] == "decide"] == [["web", PROFILE, 1]]
+        kinds = [line[0] for line in found if line[0] != "end"]
+        assert kinds == ["pod", "decide", "assume", "pod", "count", "bound"]
