@@ -113,7 +113,6 @@ class SchedulingLoop:
         self._sampler = random.Random(0)  # chooses the cycles that time their plugins; no decision depends on it
 
     def is_binding(self, uid: str) -> bool:
-        """Return whether one of our tasks is binding this pod."""
         return uid in self._bindings
 
     def is_used(self, framework: Framework) -> bool:
@@ -435,7 +434,6 @@ class SchedulingLoop:
         return refusal
 
     def _undo(self, attempt: _Attempt) -> None:
-        """Unreserve and forget."""
         pod = attempt.pod
         if BindingUndone in self._stream.listeners:
             self._stream.publish(BindingUndone(pod))

@@ -39,13 +39,11 @@ class ObjectEventHandlers:
         self.watch(resources)
 
     def watch(self, resources: Iterable[str]) -> None:
-        """Accept objects of further resources."""
         for resource in resources:
             self._events[resource] = _ResourceEvents.of(resource)
         self._store.watch(self._events)
 
     def unwatch(self, resource: str) -> None:
-        """Forget a resource and its objects."""
         self._events.pop(resource, None)
         self._store.unwatch(resource)
 

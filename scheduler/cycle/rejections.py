@@ -82,7 +82,6 @@ class EarlyEnds:
             self.came.set()
 
     def take(self) -> Pod | None:
-        """Return the next pod, if any."""
         if self._pods:
             return self._pods.popleft()
         self.came.clear()

@@ -91,8 +91,6 @@ class NoWriters:
 
 @dataclass(frozen=True, slots=True)
 class Writers:
-    """All writers of the scheduler."""
-
     binder: BindingWriter
     events: EventRecorder
     status: StatusWriter

@@ -95,7 +95,6 @@ class Explainer:
             return report
 
     async def about_group(self, namespace: str, name: str) -> GroupReport:
-        """Report on a group of pods."""
         async with self._turn:
             await self._engine.pauses.ready()
             report, names = None, set[str]()
@@ -122,7 +121,6 @@ class Explainer:
         return name_of_group(self._engine, namespace, name)
 
     async def about_shares(self) -> SharesReport:
-        """Report on the shares of the cluster."""
         async with self._turn:
             await self._engine.pauses.ready()
             report = SharesReport(found=False, state="off")

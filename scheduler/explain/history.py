@@ -14,7 +14,6 @@ MAX_BEST: Final = 5
 
 
 def reported(record: Record, table: NodeTable) -> ReportedAttempt:
-    """Describe one attempt."""
     best = None
     if record.totals is not None:
         best = [NodeTotal(name, total) for name, total in record.totals.best(MAX_BEST, table)]

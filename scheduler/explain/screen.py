@@ -45,7 +45,6 @@ def screen_of_output() -> Screen:
 
 
 def lines_of(report: PodReport, screen: Screen) -> Iterator[str]:
-    """Yield the lines of a report."""
     pod = f"{report.namespace}/{report.name}"
     yield f"{screen.styled(printable(pod), _BOLD)}  {printable(report.state)}"
     for line in report.about or ():
@@ -65,7 +64,6 @@ def lines_of(report: PodReport, screen: Screen) -> Iterator[str]:
 
 
 def lines_of_group(report: GroupReport, screen: Screen) -> Iterator[str]:
-    """Yield the lines of a report on a group of pods."""
     group = f"{report.namespace}/{report.name}"
     yield f"{screen.styled(printable(group), _BOLD)}  {printable(report.state)}"
     yield from _of_group(report, screen)
@@ -141,7 +139,6 @@ def _at_the_nearest(obstacle: ReportedObstacle) -> str:
 
 
 def explained(explanation: Explanation, screen: Screen) -> Iterator[str]:
-    """Yield the lines of an explanation."""
     nodes = explanation.nodes
     for failure in explanation.failures:
         yield from _wrapped(f"error: {failure}", "  ", screen, _RED)

@@ -98,7 +98,6 @@ class Space:
 
 
 def groups_of(engine: Engine) -> PodGroups:
-    """Return the groups that pods have."""
     return engine.group_parts.groups
 
 

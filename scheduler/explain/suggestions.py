@@ -306,7 +306,6 @@ def of_preemption(
 
 
 def deletion_of(pods: Iterable[Pod]) -> str:
-    """Return the command that deletes pods."""
     by_namespace: dict[str, list[str]] = {}
     for pod in pods:
         by_namespace.setdefault(pod.namespace, []).append(pod.name)

@@ -69,7 +69,6 @@ class Counterfactual(Player):
 
     @property
     def evicted(self) -> int:
-        """Number of pods that were evicted."""
         return len(self._evicted)
 
     # --- framework.handle.Evictor ---

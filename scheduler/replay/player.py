@@ -53,8 +53,6 @@ Compare = Callable[["Attempt", Decision], None]
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """An attempt of the trace."""
-
     framework: Framework
     pod: Pod
     number: int
@@ -68,8 +66,6 @@ class Attempt:
 
 
 class Player:
-    """Plays one trace."""
-
     def __init__(
         self, trace: Trace, clock: TraceClock, config: Config, registry: Registry, evictor: Evictor | None = None
     ) -> None:

@@ -194,7 +194,6 @@ class _Recording:
         return part
 
     def end(self, why: str) -> None:
-        """Write the last line."""
         if not self.over_because:
             self._write(lambda at: lines.End(at, why))
             self.over_because = why

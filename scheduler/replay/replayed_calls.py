@@ -26,8 +26,6 @@ TRYING: Final[ContextVar[bool]] = ContextVar("trying", default=False)
 
 
 class ReplayedCalls(Calls):
-    """All calls of a replay."""
-
     def __init__(self, wall: Callable[[], float]) -> None:
         """`wall`: the time of the trace, in seconds since 1970."""
         self._wall = wall

@@ -55,17 +55,14 @@ class ReplayedAttempt:
         self._task = jobs.start("decide with extenders", self._run(metrics))
 
     async def search(self, pod: Pod, start: int) -> None:
-        """Let it search now."""
         self._searches.put_nowait((pod, start))
         await turns()
 
     async def answer(self, answer: WrittenAnswer) -> None:
-        """Answer the question that it asks."""
         self._answers.put_nowait(answer)
         await turns()
 
     def end(self) -> None:
-        """Cancel it, if it has not ended."""
         self._jobs.cancel(self._task)
 
     async def _run(self, metrics: Metrics) -> None:

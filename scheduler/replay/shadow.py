@@ -84,7 +84,6 @@ class Shadow:
         self._not_logged = 0
 
     def about(self) -> Document:
-        """Return the results so far."""
         counted = self.verdicts.total()
         alike = sum(self.verdicts[verdict] for verdict in ALIKE)
         return {

@@ -201,7 +201,6 @@ class Simulation:
         return popped
 
     async def _attempt(self, entry: Entry, *, explain: bool = True) -> None:
-        """Try a pod or a group."""
         tried = [each.pod for each in pods_of(entry)]
         for pod in tried:
             self.results[pod.uid].pop("gated", None)
@@ -212,7 +211,6 @@ class Simulation:
             self.on_hold.note(pod)
 
     def _note_verdicts(self, pod: Pod, *, explain: bool) -> None:
-        """Note the verdict of each node, if that is asked for."""
         if not explain or self._evaluator is None or pod.is_deleting:
             return
         try:

@@ -46,7 +46,6 @@ class LeftOut:
             self._kinds[_why(obj, has_pods=has_pods), obj.label] += 1
 
     def notes(self) -> Iterator[str]:
-        """Yield a line for each reason."""
         if self._schedulers:
             names = some_of(sorted(self._schedulers), MAX_NAMED)
             yield (

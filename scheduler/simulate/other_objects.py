@@ -92,7 +92,6 @@ class OtherObjects:
         self.add(objects)
 
     def add(self, objects: Iterable[OtherObject]) -> None:
-        """Add more."""
         for obj in objects:
             self._left[_resource_of(obj.content)].append(obj)
 

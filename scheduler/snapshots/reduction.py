@@ -31,7 +31,6 @@ class Field(NamedTuple):
 
 @functools.cache
 def fields_of(kind: str) -> Mapping[str, Field]:
-    """Return the fields that are kept of objects of a kind."""
     found = {}
     for written in FIELDS[kind].split():
         name, _, inner = written.partition(":")

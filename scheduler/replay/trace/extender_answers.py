@@ -88,7 +88,6 @@ def _filtered(verdict: FilterVerdict) -> Filtered:
 
 
 def verdict_of(answer: Filtered, asked: Sequence[str]) -> FilterVerdict:
-    """Return the verdict about the nodes `asked`."""
     names = frozenset(answer.names)
     passed = [name for name in asked if (name in names) is answer.are_left]
     refusals = {

@@ -20,8 +20,6 @@ class BadStream(Exception):
 
 
 class GzipMembers:
-    """Divides a stream of bytes into members."""
-
     def __init__(self) -> None:
         self._whole = bytearray()
         """The bytes of the member that is not whole yet."""

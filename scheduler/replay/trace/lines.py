@@ -318,7 +318,6 @@ def kind_of(line: Line | type[Line]) -> str:
 
 
 def decision_of(state: CycleState, decision: Placed | Unplaced | BaseException) -> Decision:
-    """Reduce the outcome of an attempt."""
     if isinstance(decision, Placed):
         lacking = _lacking(state)
         return Decision(decision.node_name, decision.evaluated_nodes, decision.feasible_nodes, lacking)

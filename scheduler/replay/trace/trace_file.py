@@ -27,8 +27,6 @@ _mark: Decoder[dict[str, msgspec.Raw]] = Decoder(dict[str, msgspec.Raw])
 
 
 class Trace:
-    """One file."""
-
     def __init__(self, path: str) -> None:
         """Read the header. Raises ConfigError."""
         self.path = path

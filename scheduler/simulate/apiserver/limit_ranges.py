@@ -30,8 +30,6 @@ class _Spec(msgspec.Struct):
 
 
 class LimitRange:
-    """One LimitRange."""
-
     def __init__(self, name: str, content: Mapping[str, Any]) -> None:
         """Raises Unreadable."""
         self.name = name

@@ -71,7 +71,6 @@ def pod_problems(pod: Pod) -> Problems:
 
 
 def node_problems(node: Node) -> Problems:
-    """Yield everything that is wrong with a node."""
     if not node.name:
         yield "metadata.name", required()
     yield from _quantity_problems("status.allocatable", node.status.allocatable)

@@ -100,8 +100,6 @@ class Budget:
 
 
 class Budgets:
-    """All budgets."""
-
     def __init__(self, others: Iterable[OtherObject], pods: Iterable[Pod], problems: list[str]) -> None:
         """Add what cannot be read to `problems`."""
         self._by_namespace: dict[str, list[Budget]] = {}

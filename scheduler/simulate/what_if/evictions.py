@@ -60,7 +60,6 @@ class Emptied:
     """Without these, `kubectl drain` does nothing."""
 
     def document(self) -> dict[str, Any]:
-        """Return it as JSON."""
         return {
             "node": self.node,
             "evicted": len(self.replaced) + len(self.lost),

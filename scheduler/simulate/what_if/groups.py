@@ -21,8 +21,6 @@ from scheduler.simulate.what_if.templates import Copy
 
 
 class GroupCopies:
-    """Copies of one group."""
-
     def __init__(self, key: GroupKey, size: int, made_of: OtherObject | None, copies: Iterator[Copy]) -> None:
         """`size` pods in each, out of `copies`; `made_of`: the group's object, if it has one."""
         self.size = size

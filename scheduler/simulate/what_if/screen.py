@@ -16,7 +16,6 @@ Document = Mapping[str, Any]
 
 
 def lines_of(document: Document) -> Iterator[str]:
-    """Yield the lines for the member "whatIf" of the document."""
     if "added" in document:
         names, like, without = (document["added"][key] for key in ("nodes", "like", "without"))
         yield f"added {counted(len(names), 'node')} like {like}: {some_of(names, _MAX_NAMES)}"

@@ -80,7 +80,6 @@ class _Sum:
         self._taken: Amounts = defaultdict(int)
 
     def add(self, offered: Mapping[str, int], taken: Mapping[str, int]) -> None:
-        """Count one node."""
         for resource, amount in offered.items():
             self._offered[resource] += amount
             self._taken[resource] += taken.get(resource, 0)
@@ -93,7 +92,6 @@ class _Sum:
 
 
 def rows(before: Document, after: Document) -> Iterator[tuple[str, str, str]]:
-    """Yield the rows of a table of both."""
     yield "UTILISATION", "BEFORE", "AFTER"
     yield "nodes", _nodes(before), _nodes(after)
     names = dict.fromkeys((*before["resources"], *after["resources"]))
