@@ -28,8 +28,8 @@ from scheduler.runtime.guards.plugin_exits import ended_hangs, refused_exits
 from scheduler.runtime.profile import POINTS
 from scheduler.runtime.profile_spec import PLUGIN_SETS, PluginRef, Plugins, PluginSet, ProfileSpec
 from scheduler.runtime.registry import Registry
+from scheduler.testing.handles import DEFAULTS
 from scheduler.testing.objects import pod_from_dict
-from scheduler.testing.profile import DEFAULTS
 from scheduler.testing.scheduler import Outcome, Scheduler
 
 PODS_A_NODE: Final = 4

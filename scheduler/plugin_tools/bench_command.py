@@ -30,7 +30,7 @@ from scheduler.plugin_tools.workload import POD
 from scheduler.runtime.profile import POINTS
 from scheduler.runtime.profile_spec import ProfileSpec
 from scheduler.runtime.registry import Registry
-from scheduler.testing.profile import DEFAULTS
+from scheduler.testing.handles import DEFAULTS
 
 MAX_NODES: Final = 100_000
 MAX_SECONDS: Final = 3600

@@ -33,9 +33,8 @@ from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import SKIP, Status
 from scheduler.runtime.per_node import PerNodeFilter, PerNodeScore
 from scheduler.runtime.plugin_calls import check_column
-from scheduler.testing.handles import Cluster, GivenObjects, a_handle, check_objects, started
+from scheduler.testing.handles import Cluster, GivenObjects, a_handle, check_objects, profile_of, started
 from scheduler.testing.objects import as_kept
-from scheduler.testing.profile import profile_of
 
 
 def check_plugin(

@@ -1,7 +1,7 @@
-"""A cluster in memory, and the handle over it that a plugin is started with."""
+"""A cluster in memory, the handle over it that a plugin is started with, and the profile that the plugin is in."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from scheduler.api.objects import Node
 from scheduler.api.pods.pod import Pod
@@ -10,10 +10,12 @@ from scheduler.framework.handle import Handle, Listener, ObjectLister
 from scheduler.framework.nodes.nodes import NodeInfo
 from scheduler.framework.nodes.resources import resource_problems, resources_to_watch
 from scheduler.framework.plugin import Plugin
+from scheduler.plugin_loading.in_tree import in_tree
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.runtime.handle import EngineHandle, PluginColumns
 from scheduler.runtime.live_nodes import LiveNodes
+from scheduler.runtime.profile import POINTS, ProfilePlugins, point_problems
 from scheduler.runtime.waiting import WaitingPods
 from scheduler.state.nodes.node_table import NodeTable
 from scheduler.state.nominator import Nominator
@@ -23,6 +25,9 @@ P = TypeVar("P", bound=Plugin)
 
 GivenObjects = Mapping[str, Iterable[Any]] | ObjectLister | None
 """Resource, as in events and `reads`, → its objects."""
+
+DEFAULTS: Final = {"queue_sort": "PrioritySort", "bind": "DefaultBinder"}
+"""Extension points that no profile is without, and who is there by default."""
 
 
 class Cluster(NodeTable):
@@ -158,3 +163,17 @@ class _Silent:
 
     def clear_nomination(self, pod: Pod) -> None:
         """No nominated pods."""
+
+
+def profile_of(*plugins: Plugin) -> ProfilePlugins:
+    """A profile with these plugins at each point that they extend, in this order, each with the weight 1.
+
+    Where none of them sorts the queue or binds, the default plugin does. Raises ConfigError as `build` does.
+    """
+    missing = [name for point, name in DEFAULTS.items() if not any(isinstance(each, POINTS[point]) for each in plugins)]
+    every = (*plugins, *(in_tree()[name]() for name in missing))
+    at = {point: tuple(plugin for plugin in every if isinstance(plugin, kinds)) for point, kinds in POINTS.items()}
+    if problems := list(point_problems(at)):
+        raise ConfigError(problems)
+    weights = {plugin.name: 1 for plugin in every}
+    return ProfilePlugins(at, weights, {plugin.name: plugin for plugin in every}, weights)

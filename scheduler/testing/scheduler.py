@@ -34,8 +34,8 @@ from scheduler.runtime.profile_spec import Plugins, ProfileSpec
 from scheduler.runtime.registry import Registry
 from scheduler.state.simulated_api import SimulatedApi
 from scheduler.testing.api_server import ApiServer, Event, VirtualReader
+from scheduler.testing.handles import profile_of
 from scheduler.testing.objects import as_kept
-from scheduler.testing.profile import profile_of
 
 T = TypeVar("T")
 

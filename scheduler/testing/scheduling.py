@@ -10,9 +10,8 @@ from scheduler.framework.plugin import Plugin
 from scheduler.framework.status import Status
 from scheduler.runtime.framework import Framework
 from scheduler.state.nominator import Nominator
-from scheduler.testing.handles import Cluster, GivenObjects, a_handle, check_objects
+from scheduler.testing.handles import Cluster, GivenObjects, a_handle, check_objects, profile_of
 from scheduler.testing.objects import as_kept
-from scheduler.testing.profile import profile_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from scheduler.framework.status import Status, unschedulable
 from scheduler.runtime.guards.plugin_limits import NO_LIMITS, Limits
 from scheduler.runtime.profile_spec import Plugins, ProfileSpec
 from scheduler.testing import a_node
-from scheduler.testing.profile import profile_of
+from scheduler.testing.handles import profile_of
 from tests import fakes
 from tests.fakes import Event, FakeClock, FakeWorld, Metrics, PlainFilter, plugin, sample, settle
 

@@ -13,7 +13,7 @@ from scheduler.runtime.profile import POINTS
 from scheduler.runtime.profile_spec import Plugins, ProfileSpec
 from scheduler.testing import Outcome, Scheduler, a_node, a_pod, a_scheduler, an_object
 from scheduler.testing.api_server import ApiServer
-from scheduler.testing.profile import profile_of
+from scheduler.testing.handles import profile_of
 
 TEAMS = "teams.v1.example.com"
 
