@@ -16,16 +16,16 @@ from scheduler.framework.events import POD_GROUP
 from scheduler.testing import a_node
 from tests.unit.cycle.fakes import newer
 from tests.unit.groups.coscheduling import Coscheduled
-from tests.unit.groups.groups import Groups
+from tests.unit.groups.groups import Grouping, Groups
 from tests.unit.groups.reservations.stage import Stage
 from tests.unit.groups.trees import Trees
 
 
-def explainer(groups: Groups, **options: Any) -> Explainer:
+def explainer(groups: Grouping, **options: Any) -> Explainer:
     return Explainer(groups.engine, groups.under_test.clock, **options)
 
 
-async def about(groups: Groups, name: str = "g", **options: Any) -> GroupReport:
+async def about(groups: Grouping, name: str = "g", **options: Any) -> GroupReport:
     report = await explainer(groups, **options).about_group("default", name)
     as_sent: GroupReport = msgspec.json.decode(msgspec.json.encode(report), type=GroupReport)
     return as_sent
@@ -224,7 +224,7 @@ async def test_a_group_that_contradicts_itself_says_in_what() -> None:
     groups.annotated(1, 3)
     groups.annotated(1, 4, first=1)
 
-    report = await Explainer(groups.engine, groups.under_test.clock).about_group("default", "a")
+    report = await about(groups, "a")
 
     assert report.state == "invalid"
     assert "loadmaster.dev/pod-group-min-available" in report.text
@@ -267,7 +267,7 @@ async def test_a_member_behind_a_scheduling_gate_is_named_and_one_for_another_sc
     groups.annotated(1, 3, first=3, scheduler_name="other")
     groups.under_test.see(newer(groups.engine.pods["default/a-0"], scheduling_gates=(PodSchedulingGate("wait"),)))
 
-    report = await Explainer(groups.engine, groups.under_test.clock).about_group("default", "a")
+    report = await about(groups, "a")
 
     expected = (
         "3 pods are needed at once, and there are 2; a-0 waits behind scheduling gates, a-3 is for the scheduler "
@@ -279,7 +279,7 @@ async def test_a_group_that_fits_is_queued_and_its_pods_are_not_gated() -> None:
     groups = Coscheduled(nodes=2)
     groups.annotated(3, 3)
 
-    asked = Explainer(groups.engine, groups.under_test.clock, tries_groups=True)
+    asked = explainer(groups, tries_groups=True)
     report = await asked.about_group("default", "a")
     of_pod = await asked.about("default", "a-0")
 
@@ -292,7 +292,7 @@ async def test_a_pod_says_that_it_waits_for_the_others_of_its_group() -> None:
     groups = Coscheduled(nodes=2)
     groups.annotated(3, 4)
 
-    report = await Explainer(groups.engine, groups.under_test.clock).about("default", "a-0")
+    report = await explainer(groups).about("default", "a-0")
 
     assert (report.state, report.about) == ("gated", ["waits for the other pods of its group"])
 
@@ -301,8 +301,9 @@ async def test_what_all_nodes_lack_is_said_and_what_would_bring_it() -> None:
     groups = Coscheduled(nodes=1)
     groups.annotated(3, 3)
 
-    report = await Explainer(groups.engine, groups.under_test.clock, tries_groups=True).about_group("default", "a")
+    report = await about(groups, "a", tries_groups=True)
 
+    assert report.text == "3 pods are needed at once: 2 of 3 fit; 1 does not: Insufficient cpu (on 1 node)"
     assert report.about[1] == "all nodes together hold 2 of 3 and lack 1 node with 1 cpu free"
     assert report.about[2].startswith("refused by NodeResourcesFit; may be woken by a new or changed")
 
@@ -321,21 +322,18 @@ async def test_a_group_is_found_by_the_name_of_its_job() -> None:
     assert isinstance(as_pod, GroupReport)
 
 
-async def test_pods_that_waited_for_the_last_one_are_tried_with_it() -> None:
-    groups = Coscheduled(nodes=1)
-    groups.annotated(3, 3)
-
-    report = await Explainer(groups.engine, groups.under_test.clock, tries_groups=True).about_group("default", "a")
-
-    assert report.text == "3 pods are needed at once: 2 of 3 fit; 1 does not: Insufficient cpu (on 1 node)"
-
-
-async def test_the_nodes_that_are_reserved_for_a_group_are_told_at_the_group_and_at_those_that_they_refuse() -> None:
+async def a_reservation() -> Stage:
+    """A node is reserved for the group `a` until a pod there has ended."""
     stage = Stage(nodes=2)
     stage.running("before", "n0", deadline=661)
     stage.running("service", "n1", cpu="2")
     stage.annotated(1, 1, requests={"cpu": "2"})
     await stage.wait_long()
+    return stage
+
+
+async def test_the_nodes_that_are_reserved_for_a_group_are_told_at_the_group_and_at_those_that_they_refuse() -> None:
+    stage = await a_reservation()
     stage.small("small")
     await stage.schedule()
     asked = Explainer(stage.engine, stage.clock)
@@ -354,11 +352,7 @@ async def test_the_nodes_that_are_reserved_for_a_group_are_told_at_the_group_and
 
 
 async def test_a_group_says_which_one_goes_first() -> None:
-    stage = Stage(nodes=2)
-    stage.running("before", "n0", deadline=661)
-    stage.running("service", "n1", cpu="2")
-    stage.annotated(1, 1, requests={"cpu": "2"})
-    await stage.wait_long()
+    stage = await a_reservation()
     stage.annotated(1, 1, "later", requests={"cpu": "2"})
     await stage.schedule()
 

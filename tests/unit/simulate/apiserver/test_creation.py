@@ -341,14 +341,15 @@ def test_a_file_with_another_version_of_a_workload_counts_instead_of_it(kind: st
     assert len(pods) == 5
 
 
-def test_what_is_new_in_a_deployment_that_runs_does_not_count_which_is_said() -> None:
+def test_a_deployment_with_replica_sets_leaves_its_pods_to_them_which_is_said_of_one_that_runs() -> None:
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "w", "controller": True}
     of_it = a_workload("ReplicaSet", replicas=1)
     of_it["metadata"] = {"name": "w-1", "ownerReferences": [owner], "resourceVersion": "1"}
 
     cluster, _ = read(of_it, a_workload("Deployment", replicas=5))
 
-    assert len(cluster.pods) == 1
+    (pod,) = cluster.pods
+    assert pod.name.startswith("w-1-")
     assert cluster.notes == (
         "f:2: Deployment default/w has ReplicaSets already, which make its pods: what is new in it does not count, "
         "but to --of deployment/default/w",
@@ -391,16 +392,6 @@ def test_names_are_no_longer_than_kubernetes_makes_them(kind: str, fields: dict[
     (pod,) = created(workload)
 
     assert (pod.name[:58], len(pod.name)) == (start, 63)
-
-
-def test_a_deployment_with_replica_sets_leaves_its_pods_to_them() -> None:
-    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "w", "controller": True}
-    of_it = a_workload("ReplicaSet", replicas=1)
-    of_it["metadata"] = {"name": "w-1", "ownerReferences": [owner]}
-
-    (pod,) = created(a_workload("Deployment", replicas=5), of_it)
-
-    assert pod.name.startswith("w-1-")
 
 
 def test_stateful_sets_have_ordinals_and_claims() -> None:
