@@ -82,9 +82,12 @@ class Fair:
 
     def _in_order(self, budgets: DisruptionBudgets) -> Iterator[QuotaUnit]:
         """Yield those that come last after all others; what was refused of their shares may go then, before them."""
-        piles = Piles(self._units, lambda unit: not budgets.allow(unit.pods) or self._cuts(unit))
-        left = yield from self._by_strategies(piles)
-        yield from self._by_strategies(left.of_aside(self._cuts))
+
+        def last(unit: QuotaUnit) -> tuple[bool, bool]:
+            return not budgets.allow(unit.pods), self._cuts(unit)
+
+        left = yield from self._by_strategies(Piles(self._units, lambda unit: any(last(unit))))
+        yield from self._by_strategies(left.of_aside(last))
 
     def _by_strategies(self, piles: Piles) -> Generator[QuotaUnit, None, Piles]:
         yield from self._by_final_share(piles)

@@ -70,7 +70,7 @@ class Piles:
         piles.aside = self.aside
         return piles
 
-    def of_aside(self, order: Callable[[QuotaUnit], bool]) -> "Piles":
+    def of_aside(self, order: Callable[[QuotaUnit], tuple[bool, bool]]) -> "Piles":
         """Return piles of what is aside; before it goes what else was refused of the same shares."""
         return Piles(
             lambda share: chain(self._rest(share), sorted(aside, key=order)) if (aside := self.aside.get(share)) else ()

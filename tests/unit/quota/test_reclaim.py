@@ -229,6 +229,21 @@ def test_a_budget_is_kept_where_fair_sharing_spares_another_unit_until_pods_of_t
     assert sorted(uids(victims)) == ["b0-own-0", "b0-own-1", "b0-own-2", "other"]
 
 
+@pytest.mark.parametrize("fair", [None, dominant_share], ids=["classical", "fair"])
+def test_of_units_that_cut_a_guarantee_those_under_a_budget_go_last(fair: Reckon | None) -> None:
+    runs = [
+        QuotaUnit(uid=uid, share="b", usage={"gpu": 8}, started=at) for at, uid in enumerate(("other", "b0-newest"))
+    ]
+    shares = tree(*runs)
+    shares.add("c", {"gpu": 14})
+
+    victims = Reclaiming(a_ledger(shares, {"a": ANY}), runs, fair).victims(
+        Preemptor(share="a", request={"gpu": 8}), budgets=partial(Allowing, 0)
+    )
+
+    assert uids(victims) == ["other"]
+
+
 def test_what_leaves_already_counts_as_gone() -> None:
     runs = units("b", 30)
     reclaiming = Reclaiming(a_ledger(tree(*runs), {"a": ANY}), runs)
