@@ -6,19 +6,8 @@ import pytest
 
 from scheduler.api.objects import GroupAnnotations
 from scheduler.config.feature_gates import FeatureGates
-from tests.unit.cycle.fakes import PROFILE, an_engine, newer
+from tests.unit.cycle.fakes import PROFILE, newer
 from tests.unit.groups.coscheduling import Coscheduled
-
-
-async def test_a_gang_that_fits_is_bound_as_a_whole() -> None:
-    groups = Coscheduled()
-    groups.create(minimum=3)
-    groups.pods(3)
-
-    await groups.schedule()
-
-    assert sorted(groups.bound) == ["g-0", "g-1", "g-2"]
-    groups.check()
 
 
 async def test_an_annotated_gang_needs_no_object() -> None:
@@ -209,11 +198,3 @@ async def test_wishes_are_read_from_the_object_and_from_its_pods() -> None:
     assert (group.required_level, group.preferred_level, group.expected_seconds) == ("rack", "block", 90.0)
     assert (group.timeout_seconds, dict(group.resources)) == (7.0, {"cpu": 3000, "nvidia.com/gpu": 2})
     assert (group.is_ours, group.problem) == (True, "")
-
-
-def test_without_groups_nothing_of_them_is_connected() -> None:
-    engine = an_engine().engine
-
-    assert engine.pod_groups is None
-    assert engine.group_parts.cycle is None
-    assert engine.group_parts not in tuple(engine.core.listeners)

@@ -1,17 +1,12 @@
 """Groups that are tried in several placements: the domains of a topology."""
 
-from typing import Any
-
-import numpy as np
 import pytest
 
 from plugins.pod_group_pods_count import PodGroupPodsCount
 from plugins.topology_placement import TopologyPlacementGenerator
-from scheduler import framework as fw
 from scheduler.api.groups import pod_groups as api
 from scheduler.api.objects import ObjectMeta
 from scheduler.config.feature_gates import FeatureGates
-from scheduler.framework.nodes.nodes import Int64Column
 from scheduler.testing import a_node, a_pod
 from tests.unit.cycle.fakes import PROFILE, newer
 from tests.unit.groups.groups import Groups
@@ -182,23 +177,3 @@ def test_the_plugins_need_their_gate() -> None:
 
     assert {TopologyPlacementGenerator.name, PodGroupPodsCount.name}.isdisjoint(framework.plugins.by_name)
     assert TopologyPlacementGenerator.name in Racks().under_test.framework.plugins.by_name
-
-
-@pytest.mark.parametrize(
-    ("scores", "normalized"),
-    [
-        pytest.param([5, 5, 5], [100, 100, 100], id="all the same"),
-        pytest.param([1, 2, 4], [25, 50, 100], id="the most is 100"),
-        pytest.param([0, 3], [0, 100], id="none in one of them"),
-    ],
-)
-def test_counts_are_scaled_to_the_largest(scores: list[int], normalized: list[int]) -> None:
-    column: Int64Column = np.array(scores, np.int64)
-    state: Any = fw.CycleState()
-
-    assert PodGroupPodsCount().normalize_placement_score(state, a_pod(), column).tolist() == normalized
-
-
-def test_no_pod_in_any_placement_is_an_error() -> None:
-    with pytest.raises(fw.AttemptFailed, match="no pods from pod group"):
-        PodGroupPodsCount().normalize_placement_score(fw.CycleState(), a_pod(), np.zeros(2, np.int64))

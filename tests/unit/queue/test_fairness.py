@@ -1,5 +1,3 @@
-import math
-
 from tests.unit.queue.fakes import FIT, NODE_ADD, QueueUnderTest, a_waiting_pod
 
 CROWD = [f"crowd-{i}" for i in range(20)]
@@ -65,14 +63,6 @@ def test_pods_that_were_never_tried_are_not_held_back() -> None:
         queue.add(a_waiting_pod(f"new-{i}", priority=1000))
 
     assert popped(queue, 11)[-1] == "low"
-
-
-def test_strict_priority_can_be_had() -> None:
-    queue = a_queue_with_a_crowd(starvation_seconds=math.inf)
-    queue.add(a_waiting_pod("low"))
-    queue.clock.advance(3600)
-
-    assert popped(queue, 21)[-1] == "low"
 
 
 def test_pods_that_come_and_go_leave_nothing_behind() -> None:

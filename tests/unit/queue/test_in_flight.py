@@ -2,9 +2,9 @@ from scheduler.api.objects import Toleration
 from scheduler.framework.queued import QueuedPod
 from scheduler.queue.in_flight import DROPPED, Flight, InFlightPods, ObservedEvent
 from scheduler.testing import a_pod
-from tests.unit.queue.fakes import NODE_ADD, NODE_LABEL, VOLUME_ADD, a_waiting_pod
+from tests.unit.queue.fakes import NODE_ADD, NODE_LABEL, a_waiting_pod
 
-ADD, LABEL, VOLUME = (ObservedEvent(event, None, None) for event in (NODE_ADD, NODE_LABEL, VOLUME_ADD))
+ADD, LABEL = (ObservedEvent(event, None, None) for event in (NODE_ADD, NODE_LABEL))
 
 
 def start(pods: InFlightPods, uid: str) -> Flight:
@@ -12,27 +12,6 @@ def start(pods: InFlightPods, uid: str) -> Flight:
     flight = pods.get(uid)
     assert flight is not None
     return flight
-
-
-def test_a_pod_sees_what_happened_since_it_was_popped() -> None:
-    pods = InFlightPods()
-    first = start(pods, "a")
-    pods.record(ADD)
-    second = start(pods, "b")
-    pods.record(LABEL)
-
-    assert pods.since(first) == [LABEL, ADD]
-    assert pods.since(second) == [LABEL]
-
-
-def test_what_happened_to_one_pod_is_not_seen_by_others() -> None:
-    pods = InFlightPods()
-    first, second = start(pods, "a"), start(pods, "b")
-
-    first.own_events.append(VOLUME)
-
-    assert pods.since(first) == [VOLUME]
-    assert pods.since(second) == []
 
 
 def test_events_are_kept_as_long_as_a_pod_may_need_them() -> None:
@@ -64,30 +43,6 @@ def test_a_pod_in_the_middle_leaves_the_log_alone() -> None:
 
     pods.check_invariants()
     assert pods.since(first) == [ADD]
-
-
-def test_without_pods_in_flight_nothing_is_recorded() -> None:
-    pods = InFlightPods()
-
-    pods.record(ADD)
-
-    assert pods.since(start(pods, "a")) == []
-    pods.check_invariants()
-
-
-def test_finishing_an_unknown_pod_does_nothing() -> None:
-    assert InFlightPods().finish("a") is None
-
-
-def test_clear_forgets_pods_and_events() -> None:
-    pods = InFlightPods()
-    start(pods, "a")
-    pods.record(ADD)
-
-    pods.clear()
-
-    pods.check_invariants()
-    assert (len(pods), list(pods._events)) == (0, [])
 
 
 def test_a_pod_that_stays_in_flight_for_long_does_not_hold_all_that_happens_meanwhile() -> None:

@@ -70,16 +70,3 @@ def test_where_no_pod_starves_the_order_is_that_of_priority() -> None:
             queue.fail(queued, FIT)
         else:
             queue.done(queued.pod.uid)
-
-
-def test_pods_of_high_priority_that_were_never_tried_are_not_overtaken_however_long_others_wait() -> None:
-    queue = QueueUnderTest()
-    for number in range(3):
-        queue.add(a_waiting_pod(f"low-{number}", priority=0))
-    queue.clock.advance(100)
-    for number in range(20):
-        queue.add(a_waiting_pod(f"high-{number}", priority=9))
-
-    popped = [queue.pop_one().pod.uid for _ in range(23)]
-
-    assert popped == [f"high-{number}" for number in range(20)] + [f"low-{number}" for number in range(3)]

@@ -1,6 +1,7 @@
 """Groups that name a level of a topology, decided about by a whole engine."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -66,8 +67,13 @@ class Levels(Coscheduled):
                 self.under_test.see(newer(pod, node_name=self.bound[pod.name]))
 
     @property
+    def places(self) -> dict[str, int]:
+        """Rack → how many pods are bound to nodes of it."""
+        return Counter(node.partition("-")[0] for node in self.bound.values())
+
+    @property
     def racks(self) -> set[str]:
-        return {node.partition("-")[0] for node in self.bound.values()}
+        return set(self.places)
 
     @property
     def text(self) -> str:
@@ -79,17 +85,123 @@ class Levels(Coscheduled):
         return self.under_test.world.written(Unschedulable)[-1].message
 
 
-async def test_a_group_goes_to_the_fullest_rack_that_holds_it() -> None:
-    groups = Levels({"a/r1": 2, "a/r2": 3, "b/r3": 2}, required=RACK)
-    groups.occupy("r3-0")
-    groups.of(3)
-    groups.pods(3)
+WIDE = {"a/r1": 1, "b/r2": 2, "b/r3": 1, "c/r4": 3}
+IN_RACK, NEAR = {"required": RACK}, {"preferred": RACK}
+
+
+@pytest.mark.parametrize(
+    ("racks", "level", "pods", "places"),
+    [
+        pytest.param(WIDE, NEAR, 3, {"r2": 3}, id="the smallest rack that holds it"),
+        pytest.param(WIDE, NEAR, 6, {"r4": 6}, id="the only rack that holds it"),
+        pytest.param(
+            WIDE,
+            NEAR,
+            7,
+            {"r1": 1, "r2": 4, "r3": 2},
+            id="no block: b is filled, the rest goes where it just fits",
+        ),
+        pytest.param(
+            {"a/r1": 1, "b/r2": 3, "c/r3": 2}, NEAR, 8, {"r1": 2, "r2": 6}, id="r2, and the smallest for the rest"
+        ),
+        pytest.param(
+            {"a/r1": 1, "a/r2": 1, "b/r3": 1, "c/r4": 1},
+            {"required": BLOCK, "preferred": RACK},
+            4,
+            {"r1": 2, "r2": 2},
+            id="a required block is not left for a preferred rack",
+        ),
+        pytest.param({"a/r1": 2}, {"preferred": "example.com/row"}, 4, {"r1": 4}, id="a preferred level of no node"),
+    ],
+)
+async def test_where_a_group_goes(
+    racks: Mapping[str, int], level: dict[str, str], pods: int, places: dict[str, int]
+) -> None:
+    groups = Levels(racks, **level)
+    groups.of(pods)
+    groups.pods(pods)
 
     await groups.schedule()
 
-    assert groups.racks == {"r3"}
-    assert len(groups.bound) == 3
+    assert groups.places == places
     groups.check()
+
+
+def full(groups: Levels) -> None:
+    groups.occupy("r2-0")
+    groups.pods(3)
+
+
+def tainted(groups: Levels) -> None:
+    groups.add_node("a/r2", 2, taints=[Taint(key="broken", effect="NoSchedule")])
+    groups.occupy("r2-0", 2)
+    groups.pods(3)
+
+
+def several_shapes(groups: Levels) -> None:
+    groups.occupy("r1-0")
+    groups.pods(1, requests={"cpu": "2"})
+    groups.pods(2, first=1)
+
+
+def spare(groups: Levels) -> None:
+    groups.occupy("r2-0")
+    groups.pods(5)
+
+
+@pytest.mark.parametrize(
+    ("come", "places"),
+    [
+        pytest.param(full, {"r2": 3}, id="to the fullest rack that holds it"),
+        pytest.param(tainted, {"r1": 3}, id="not where nodes refuse the members"),
+        pytest.param(several_shapes, {"r2": 3}, id="to one rack that holds all its shapes"),
+        pytest.param(spare, {"r1": 4}, id="to the rack that holds most of its spare members"),
+    ],
+)
+async def test_a_group_goes_to_a_rack_by_what_is_free(come: Callable[[Levels], None], places: dict[str, int]) -> None:
+    groups = Levels({"a/r1": 2, "a/r2": 2}, **IN_RACK)
+    groups.of(3)
+    come(groups)
+
+    await groups.schedule()
+
+    assert groups.places == places
+    groups.check()
+
+
+async def test_nodes_without_the_required_label_take_no_pod_although_a_narrower_level_is_preferred() -> None:
+    groups = Levels({"a/r1": 1}, required=RACK, preferred=HOST)
+    groups.under_test.see(a_node("plain", labels={HOST: "plain"}, cpu="2"))
+    groups.of(2)
+    groups.pods(2)
+
+    await groups.schedule()
+
+    assert groups.places == {"r1": 2}
+
+
+@pytest.mark.parametrize(
+    ("level", "nodes", "text"),
+    [
+        pytest.param("example.com/row", (), "no node has that label", id="a level of no node"),
+        pytest.param(RACK, ("r1-0", "r2-0"), "its pods run in 2: r1, r2", id="torn already"),
+        pytest.param(
+            RACK, ("bare",), "one of its pods runs on node bare, which has no such label", id="a node without the label"
+        ),
+    ],
+)
+async def test_a_group_that_can_be_in_no_domain_says_why(level: str, nodes: Sequence[str], text: str) -> None:
+    groups = Levels({"a/r1": 1, "a/r2": 1}, required=level)
+    groups.under_test.see(a_node("bare", cpu="2"))
+    groups.of(1)
+    for number, node in enumerate(nodes):
+        groups.pods(1, first=number, node_name=node)
+    groups.pods(1, first=len(nodes))
+
+    await groups.schedule()
+
+    assert groups.note == f"the pod group requires one domain of {level}, and {text}"
+    assert groups.bound == {}
 
 
 async def test_a_group_that_no_rack_holds_is_refused_without_being_tried() -> None:
@@ -142,58 +254,6 @@ async def test_a_refused_group_is_woken_by_a_node_that_gets_the_label_of_a_rack_
     assert set(groups.bound.values()) == {"r1-0", "bare"}
 
 
-@pytest.mark.parametrize(
-    ("pods", "racks"),
-    [
-        pytest.param(3, {"r2"}, id="the smallest rack"),
-        pytest.param(6, {"r4"}, id="the only rack"),
-        pytest.param(7, {"r1", "r2", "r3"}, id="no block: b is filled, and the rest goes where it just fits"),
-    ],
-)
-async def test_a_preferred_level_widens_to_the_next_that_holds_the_group(pods: int, racks: set[str]) -> None:
-    groups = Levels({"a/r1": 1, "b/r2": 2, "b/r3": 1, "c/r4": 3}, preferred=RACK)
-    groups.of(pods)
-    groups.pods(pods)
-
-    await groups.schedule()
-
-    assert (len(groups.bound), groups.racks) == (pods, racks)
-    groups.check()
-
-
-async def test_without_space_in_any_one_domain_a_preferred_level_uses_few() -> None:
-    groups = Levels({"a/r1": 1, "b/r2": 3, "c/r3": 2}, preferred=RACK)
-    groups.of(8)
-    groups.pods(8)
-
-    await groups.schedule()
-
-    assert groups.racks == {"r1", "r2"}  # r2 whole, and then the smallest that holds the rest
-
-
-async def test_a_required_block_is_not_left_for_a_preferred_rack() -> None:
-    groups = Levels({"a/r1": 1, "a/r2": 1, "b/r3": 1, "c/r4": 1}, required=BLOCK, preferred=RACK)
-    groups.of(4)
-    groups.pods(4)
-
-    await groups.schedule()
-
-    assert groups.racks == {"r1", "r2"}
-    groups.check()
-
-
-async def test_nodes_without_the_required_label_take_no_pod_although_a_narrower_level_is_preferred() -> None:
-    groups = Levels({"a/r1": 1}, required=RACK, preferred=HOST)
-    groups.under_test.see(a_node("plain", labels={HOST: "plain"}, cpu="2"))
-    groups.occupy("r1-0", 0)
-    groups.of(2)
-    groups.pods(2)
-
-    await groups.schedule()
-
-    assert set(groups.bound.values()) == {"r1-0"}
-
-
 async def test_pods_on_a_node_that_is_gone_keep_their_rack() -> None:
     groups = Levels({"a/r1": 1, "a/r2": 1}, required=RACK)
     groups.of(1)
@@ -225,28 +285,6 @@ async def test_neighbouring_ranks_are_near_each_other() -> None:
     assert [node.partition("-")[0] for node in nodes] == ["r1"] * 4 + ["r2"] * 4
     assert all(nodes[rank] == nodes[rank + 1] for rank in range(0, 8, 2))
     groups.check()
-
-
-async def test_a_topology_that_no_node_has_is_said_and_nothing_is_tried() -> None:
-    groups = Levels({"a/r1": 2}, required="example.com/row")
-    groups.of(2)
-    groups.pods(2)
-
-    await groups.schedule()
-
-    text = "the pod group requires one domain of example.com/row, and no node has that label"
-    assert groups.text == text
-    assert groups.bound == {}
-
-
-async def test_a_preferred_topology_that_no_node_has_means_all_nodes() -> None:
-    groups = Levels({"a/r1": 2}, preferred="example.com/row")
-    groups.of(2)
-    groups.pods(2)
-
-    await groups.schedule()
-
-    assert len(groups.bound) == 2
 
 
 @pytest.mark.parametrize(("required", "preferred"), [(RACK, ""), ("", RACK)])
@@ -284,56 +322,6 @@ async def test_a_member_that_comes_later_goes_elsewhere_only_if_its_level_is_pre
     assert groups.bound.get("g-2", "").partition("-")[0] == node
 
 
-async def test_a_group_that_is_torn_already_is_refused_with_the_names_of_its_domains() -> None:
-    groups = Levels({"a/r1": 1, "a/r2": 1}, required=RACK)
-    groups.of(1)
-    groups.pods(1, first=0, node_name="r1-0")
-    groups.pods(1, first=1, node_name="r2-0")
-    groups.pods(1, first=2)
-
-    await groups.schedule()
-
-    assert groups.note == f"the pod group requires one domain of {RACK}, and its pods run in 2: r1, r2"
-
-
-async def test_a_pod_on_a_node_without_the_label_is_named_by_its_node() -> None:
-    groups = Levels({"a/r1": 1}, required=RACK)
-    groups.under_test.see(a_node("bare", cpu="2"))
-    groups.of(1)
-    groups.pods(1, first=0, node_name="bare")
-    groups.pods(1, first=1)
-
-    await groups.schedule()
-
-    text = "one of its pods runs on node bare, which has no such label"
-    assert groups.note == f"the pod group requires one domain of {RACK}, and {text}"
-
-
-async def test_nodes_that_refuse_the_members_make_no_space() -> None:
-    groups = Levels({"a/r1": 2}, required=RACK)
-    for number in range(2):
-        groups.add_node("a/r0", number, taints=[Taint(key="broken", effect="NoSchedule")])
-    groups.of(4)
-    groups.pods(4)
-
-    await groups.schedule()
-
-    assert groups.racks == {"r1"}
-
-
-async def test_members_of_several_shapes_go_to_one_domain() -> None:
-    groups = Levels({"a/r1": 2, "a/r2": 2}, required=RACK)
-    groups.occupy("r1-0")
-    groups.of(3)
-    groups.pods(1, first=0, requests={"cpu": "2"})
-    groups.pods(2, first=1)
-
-    await groups.schedule()
-
-    assert len(groups.bound) == 3
-    assert groups.racks == {"r2"}
-
-
 async def test_more_kinds_of_members_than_are_counted_are_placed_all_the_same() -> None:
     groups = Levels({"a/r1": 10, "a/r2": 10}, required=RACK)
     groups.of(20)
@@ -344,17 +332,6 @@ async def test_more_kinds_of_members_than_are_counted_are_placed_all_the_same() 
 
     assert len(groups.bound) == 20
     assert len(groups.racks) == 1
-
-
-async def test_a_gang_with_spare_members_takes_the_domain_that_holds_most_of_them() -> None:
-    groups = Levels({"a/r1": 1, "a/r2": 2}, required=RACK)
-    groups.of(2)
-    groups.pods(5)
-
-    await groups.schedule()
-
-    assert groups.racks == {"r2"}
-    assert len(groups.bound) == 4
 
 
 class Moody(fw.FilterPlugin):
