@@ -126,7 +126,8 @@ class Engine:
     @property
     def pod_groups(self) -> "PodGroupAlgorithm | None":
         """Decides about groups of pods; None if groups are off."""
-        return self.group_parts.algorithm
+        cycle = self.group_parts.cycle
+        return None if cycle is None else cycle.algorithm
 
     @property
     def shares(self) -> AdaptedShares:

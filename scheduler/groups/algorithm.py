@@ -230,13 +230,11 @@ class PodGroupAlgorithm:
         return first if decision.is_rejected else decision
 
     def _decide_filling(self, search: Search, members: Sequence[QueuedPod], filling: Filling) -> Steps[GroupDecision]:
-        """Decide about the members, each among the nodes whose turn it is."""
         return self._what_if.decide(replace(search, schedule=partial(filling.schedule, search.schedule)), members)
 
     def _decide_in_placement(
         self, search: Search, members: Sequence[QueuedPod], placement: Placement | None, *, leaves: bool = False
     ) -> Steps[GroupDecision]:
-        """Decide about the members among the nodes of a placement, or all."""
         return self._what_if.decide(limited(search, placement, self._algorithm.table), members, leaves=leaves)
 
 

@@ -66,7 +66,7 @@ class PodGroupCycle:
     ) -> None:
         self._frameworks = core.frameworks
         self._groups = groups
-        self._algorithm = algorithm
+        self.algorithm = algorithm
         self._queue = core.queue
         self._cache = core.cache
         self._failure = core.failure
@@ -112,7 +112,7 @@ class PodGroupCycle:
         group, members = self._groups.of(queued.pod), self._groups.members(queued.pod)
         if group is None or not group.is_ours or self._is_evicting(framework, group):
             return None
-        if self._algorithm.may_fit(framework, group, members):
+        if self.algorithm.may_fit(framework, group, members):
             return None
         return _Ended(Code.UNSCHEDULABLE, {plugin.name for plugin in framework.plugins.of("filter", DemandPlugin)})
 
@@ -142,7 +142,7 @@ class PodGroupCycle:
             return _Ended(Code.UNSCHEDULABLE)
         if GroupStarted in self._stream.listeners:
             self._stream.publish(GroupStarted(framework.name, tried))
-        decision = yield from self._algorithm.decide_and_leave(framework, tree, tried)
+        decision = yield from self.algorithm.decide_and_leave(framework, tree, tried)
         self._metrics.scheduling_algorithm_duration.observe(decision.seconds)
         parts = self._recorded(framework, decision, tried)
         if GroupDecided in self._stream.listeners:
@@ -165,7 +165,6 @@ class PodGroupCycle:
         return parts
 
     def _reserve(self, framework: Framework, members: Sequence[QueuedPod], decision: GroupDecision) -> None:
-        """Have nodes reserved for the group if it waits for them."""
         group = decision.group
         if group is None:
             return
@@ -180,7 +179,6 @@ class PodGroupCycle:
     def _worth_trying(
         self, framework: Framework | None, members: Sequence[QueuedPod], loop: Loop
     ) -> Steps[list[QueuedPod]]:
-        """Return the members without those that are skipped."""
         tried = []
         for number, queued in enumerate(members, 1):
             if framework is None or loop.should_skip(queued.pod):

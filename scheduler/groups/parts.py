@@ -38,7 +38,6 @@ from scheduler.runtime.framework import Framework
 from scheduler.state.objects import ObjectStore
 
 if TYPE_CHECKING:  # loaded once there are groups
-    from scheduler.groups.algorithm import PodGroupAlgorithm
     from scheduler.groups.cycle import PodGroupCycle
     from scheduler.groups.reservations.keeper import Reservations
 
@@ -82,29 +81,24 @@ class GroupParts(PodListener):
         self._levels = levels
         self._reserved = reserved
         self._gates = gates
-        self._made: tuple[PodGroupAlgorithm, PodGroupCycle] | None = None
+        self._made: PodGroupCycle | None = None
         self.are_on = False
         core.objects.subscribe(NAMESPACE, self._namespace_changed)
 
     @property
     def cycle(self) -> "PodGroupCycle | None":
         """Schedules groups of pods; None if groups are off."""
-        return self._made[1] if self._made is not None and self.are_on else None
-
-    @property
-    def algorithm(self) -> "PodGroupAlgorithm | None":
-        """Decides about groups of pods; None if groups are off."""
-        return self._made[0] if self._made is not None and self.are_on else None
+        return self._made if self.are_on else None
 
     @property
     def reservations(self) -> "Reservations | None":
         """Reserves nodes for groups; None if there never were any."""
-        return None if self._made is None else self._made[1].reservations
+        return None if self._made is None else self._made.reservations
 
     def steps(self, group: QueuedGroup, loop: Loop) -> Steps[None]:
         """Schedule a popped group, as `PodGroupCycle.steps`."""
         assert self._made is not None, "there are groups in the queue"
-        return self._made[1].steps(group, loop)
+        return self._made.steps(group, loop)
 
     def pod_waits(self, pod: Pod) -> None:
         self.groups.members_by_group.see(pod)
@@ -113,7 +107,7 @@ class GroupParts(PodListener):
         self.groups.members_by_group.remove(pod)
 
     def is_used(self, framework: Framework) -> bool:
-        return self._made is not None and self._made[1].is_used(framework)
+        return self._made is not None and self._made.is_used(framework)
 
     async def keep_reservations(
         self, ready: Callable[[], Awaitable[None]], sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -123,7 +117,7 @@ class GroupParts(PodListener):
             await sleep(PAUSE)
         await self.reservations.run(ready, sleep)
 
-    def _make_cycle(self) -> "tuple[PodGroupAlgorithm, PodGroupCycle]":
+    def _make_cycle(self) -> "PodGroupCycle":
         from scheduler.groups.algorithm import PodGroupAlgorithm
         from scheduler.groups.cycle import PodGroupCycle
         from scheduler.groups.placements import Choice, decide_among_placements, decide_on_all_nodes
@@ -139,7 +133,7 @@ class GroupParts(PodListener):
         core.metrics.watch_reserved_nodes(lambda: len(reserved))
         conditions = GroupConditions(core.objects, core.writers.api, core.tasks)
         reservations = Reservations(core, reserved, self._levels, self.groups, metrics.reservations)
-        return algorithm, PodGroupCycle(core, self.groups, algorithm, conditions, reservations, metrics)
+        return PodGroupCycle(core, self.groups, algorithm, conditions, reservations, metrics)
 
     def use(self, frameworks: Mapping[str, Framework], settings: LoadmasterSettings) -> None:
         """Have groups as these profiles and settings ask for them.

@@ -226,7 +226,6 @@ class _Preemption:
         return (yield from self._choose_by_deciding(since, waited))
 
     def _choose_by(self, quick: CountedWhatIf, since: int) -> Steps[Choice]:
-        """Choose by counting."""
         chosen = yield from self.plugin.pod_group_victims(self.group, self.pods, quick)
         if isinstance(chosen, Status):
             return chosen, ()

@@ -134,14 +134,10 @@ class Reservations:
         self._pause = PAUSE
         """Seconds until the next look."""
         self._waits: dict[GroupKey, _Wait] = {}
-        self._reserved: Reserved | None = None
+        self.reserved: Reserved | None = None
+        """The group that nodes are reserved for."""
         self._spare: Mapping[tuple[str, str], int] = {}
         """The amounts that were free in addition to those that are kept, when these were looked at last."""
-
-    @property
-    def reserved(self) -> Reserved | None:
-        """The group that nodes are reserved for."""
-        return self._reserved
 
     def use(self, settings: LoadmasterSettings) -> None:
         """Go by these settings from now on."""
@@ -162,7 +158,7 @@ class Reservations:
         """A group has its nodes."""
         self._groups.damaged.forget(group)
         self._waits.pop(group.key, None)
-        if self._reserved is not None and self._reserved.group.key == group.key:
+        if self.reserved is not None and self.reserved.group.key == group.key:
             self._end("placed")
 
     def _waited_before(self, pods: Iterable[Pod]) -> float:
@@ -179,7 +175,7 @@ class Reservations:
         """Look for ever; `ready` returns when decisions may be made."""
         while True:
             await sleep(self._pause)
-            if self._waits or self._reserved is not None:
+            if self._waits or self.reserved is not None:
                 await ready()
                 self._pause = max(PAUSE, await self._look_in_slices() / SHARE)
 
@@ -196,7 +192,7 @@ class Reservations:
     def look(self) -> Steps[None]:
         """Choose the group and its nodes by what is known now, in steps between which anything may happen."""
         for _ in range(MAX_TRIES):
-            candidate, reserved = self._candidate(), self._reserved
+            candidate, reserved = self._candidate(), self.reserved
             if reserved is not None and (candidate is None or reserved.group.key not in self._waits):
                 return self._end("gone")
             if candidate is None or (yield from self._reserve(candidate)):
@@ -222,7 +218,7 @@ class Reservations:
             return self._give_up(candidate, "it would not fit on any nodes, were they empty")
         if is_refused:
             return self._give_up(candidate, "another plugin refuses its pods on these nodes")
-        if not self._is_reserved_for(candidate.key):
+        if self.reserved is None or self.reserved.group.key != candidate.key:
             if plan.fitting == plan.needed:
                 return self._give_up(candidate, "it lacks no nodes")
             self._end("replaced")
@@ -235,7 +231,7 @@ class Reservations:
     def _candidate(self) -> _Candidate | None:
         """Return the group that nodes are to be reserved for; forget those that do not wait any more."""
         due = self._now() - self._seconds
-        current = None if self._reserved is None else self._reserved.group.key
+        current = None if self.reserved is None else self.reserved.group.key
         best: tuple[tuple[int, bool, float], _Candidate] | None = None
         for key, wait in tuple(self._waits.items()):
             found = self._waiting(key)
@@ -246,9 +242,6 @@ class Reservations:
                 if (best is None or rank > best[0]) and not self._lacks_quota(found):
                     best = rank, found
         return None if best is None else best[1]
-
-    def _is_reserved_for(self, key: GroupKey) -> bool:
-        return self._reserved is not None and self._reserved.group.key == key
 
     def _waiting(self, key: GroupKey) -> _Candidate | None:
         """Return a group with one of its pods if it lacks nodes, and nothing else."""
@@ -293,7 +286,7 @@ class Reservations:
 
     def _after(self, group: PodGroup, plan: Plan) -> Reserved:
         """Return how the group gets on, with its new plan."""
-        now, before, missing = self._now(), self._reserved, plan.needed - plan.fitting
+        now, before, missing = self._now(), self.reserved, plan.needed - plan.fitting
         if before is None:
             return Reserved(group, plan, now, missing, now)
         # Only less than ever before is progress, or a group that changes all the time would keep its nodes for ever.
@@ -303,10 +296,9 @@ class Reservations:
         return replace(before, group=group, plan=plan, missing=missing, progress=progress)
 
     def _set(self, reserved: Reserved, pod: Pod) -> None:
-        """Reserve these nodes from now on."""
-        before, was = self._reserved, self._nodes.reservation
+        before, was = self.reserved, self._nodes.reservation
         made = self._reservation(reserved)
-        self._reserved = reserved
+        self.reserved = reserved
         if made != was:
             self._nodes.reserve(made)
             if NodesReserved in self._stream.listeners:
@@ -343,11 +335,11 @@ class Reservations:
 
     def _give_up(self, candidate: _Candidate, why: str) -> bool:
         """Let others have nodes reserved; return whether this group had. Then it waits as one that was refused now."""
-        if self._reserved is None or not self._is_reserved_for(candidate.key):
+        if self.reserved is None or self.reserved.group.key != candidate.key:
             self._waits[candidate.key].not_before = self._now() + RETRY_SECONDS
             return False
         self._waits[candidate.key].since = self._now()
-        fields = {**_fields(self._reserved), "reason": why}
+        fields = {**_fields(self.reserved), "reason": why}
         _logger.info("Nodes are no longer reserved for a pod group, which does not fit", extra=fields)
         note = f"nodes are no longer reserved for it: {why}"
         self._events.group_event(candidate.group, candidate.pod, "Warning", "ReservationGivenUp", "Scheduling", note)
@@ -356,7 +348,7 @@ class Reservations:
 
     def _end(self, outcome: str) -> None:
         """End the reservation, if there is one, and wake those that it has refused."""
-        reserved, self._reserved = self._reserved, None
+        reserved, self.reserved = self.reserved, None
         if reserved is None:
             return
         self._nodes.reserve(None)

@@ -11,10 +11,10 @@ counted by amounts, as for levels of a topology (`topology/capacity.py`).
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import merge
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from scheduler.cycle.steps import Steps
 from scheduler.framework.nodes.columns import Int64Column, Rows
 from scheduler.groups.amounts import free_of, size_of, total_of
 from scheduler.groups.reservations.run_times import NEVER, RunTimes
-from scheduler.groups.topology.capacity import MANY
+from scheduler.groups.topology.capacity import MANY, Shape
 from scheduler.groups.topology.domains import Domains, all_nodes
 from scheduler.groups.topology.levels import Outlook
 from scheduler.state.nodes.node_table import NodeTable
@@ -63,14 +63,6 @@ class Plan:
     def rank(self) -> tuple[bool, float, int, int]:
         """The less, the better."""
         return self.seconds == NEVER, 0.0 if self.seconds == NEVER else self.seconds, self.leaving, len(self.kept)
-
-
-class Need(NamedTuple):
-    """Members that are alike and need nodes."""
-
-    pods: int
-    demand: Mapping[str, int]
-    """Resource → what each takes of its node."""
 
 
 @dataclass(slots=True, eq=False)
@@ -136,13 +128,13 @@ class Planner:
         return best
 
     def _nodes(
-        self, outlook: Outlook, needs: Sequence[Need], domains: Domains, own: Collection[str]
+        self, outlook: Outlook, needs: Sequence[Shape], domains: Domains, own: Collection[str]
     ) -> Steps[Mapping[int, list[_Node]]]:
         """Return the nodes of each domain that may take members once others have left."""
         names, found = self._table.names(), defaultdict[int, list[_Node]](list)
         resources = frozenset(resource for need in needs for resource in need.demand)
         rows, capacity = self._rows(outlook, needs, domains)
-        left, wanted = MAX_PODS, 2 * sum(need.pods for need in needs)
+        left, wanted = MAX_PODS, 2 * sum(need.count for need in needs)
         for row in rows:
             if left <= 0 and wanted <= 0:
                 break
@@ -154,15 +146,15 @@ class Planner:
             yield
         return found
 
-    def _rows(self, outlook: Outlook, needs: Sequence[Need], domains: Domains) -> tuple[Sequence[int], Int64Column]:
+    def _rows(self, outlook: Outlook, needs: Sequence[Shape], domains: Domains) -> tuple[Sequence[int], Int64Column]:
         """Return the rows that may take members once others have left, and how many each takes when it is empty.
 
         They are in the order of their domains, that with the largest share free first, and so within each domain.
         """
         table = self._table
         capacity, share = np.zeros(table.size, np.int64), np.ones(table.size)
-        for need, shape in zip(needs, outlook.shapes.shapes, strict=False):
-            fits = np.where(shape.possible & outlook.capacity.within & (domains.numbers >= 0), need.pods, 0)
+        for need in needs:
+            fits = np.where(need.possible & outlook.capacity.within & (domains.numbers >= 0), need.count, 0)
             for resource, amount in need.demand.items():
                 there = total_of(table, resource)
                 np.minimum(fits, there // amount, out=fits)
@@ -195,12 +187,12 @@ class Planner:
         return node
 
 
-def _needs(outlook: Outlook) -> list[Need]:
+def _needs(outlook: Outlook) -> list[Shape]:
     """Return as many members as are needed, those first of which most are alike; empty if there are fewer."""
-    needs, missing = [], outlook.needed
+    needs, missing = list[Shape](), outlook.needed
     for shape in outlook.shapes.shapes:
-        needs.append(Need(min(shape.count, missing), shape.demand))
-        missing -= needs[-1].pods
+        needs.append(replace(shape, count=min(shape.count, missing)))
+        missing -= needs[-1].count
         if not missing:
             return needs
     return []
@@ -211,7 +203,7 @@ def _is_one_a_node(pod: Pod) -> bool:
     return bool(pod.host_ports or pod.affinity_terms.required_anti_affinity)
 
 
-def _plan_in(nodes: Sequence[_Node], needs: Sequence[Need], most: int) -> Steps[Plan | None]:
+def _plan_in(nodes: Sequence[_Node], needs: Sequence[Shape], most: int) -> Steps[Plan | None]:
     """Plan for one domain: kind after kind, each on what those before it have left. `most`: on one node."""
     seconds, fitting = 0.0, 0
     emptied: dict[_Node, None] = {}
@@ -221,48 +213,42 @@ def _plan_in(nodes: Sequence[_Node], needs: Sequence[Need], most: int) -> Steps[
         chosen = yield from _choose(nodes, need, most)
         if chosen is None:
             return None
-        seconds = max(seconds, chosen.seconds)
-        emptied |= dict.fromkeys(chosen.emptied)
-        for node, count in chosen.counts.items():
+        until, counts, to_empty = chosen
+        seconds = max(seconds, until)
+        emptied |= dict.fromkeys(to_empty)
+        for node, count in counts.items():
             fitting += min(count, node.fits(need.demand, 0.0, most))
             for resource, amount in need.demand.items():
                 node.kept[resource] = node.kept.get(resource, 0) + amount * count
     return Plan(
         {node.name: node.kept for node in nodes if node.kept},
         seconds,
-        sum(need.pods for need in needs),
+        sum(need.count for need in needs),
         fitting,
         sum(node.unknown_count for node in emptied),
         tuple(chain.from_iterable(node.late for node in emptied))[:MAX_LATE],
     )
 
 
-class _Chosen(NamedTuple):
-    """The nodes for members that are alike."""
-
-    seconds: float
-    counts: Mapping[_Node, int]
-    """How many are to go to each node."""
-
-    emptied: Collection[_Node]
-    """The nodes that pods with an unknown end have to leave."""
+_Chosen: TypeAlias = tuple[float, Mapping[_Node, int], Collection[_Node]]
+"""Seconds until members that are alike fit, how many go to each node, and the nodes that are to be emptied for them."""
 
 
-def _choose(nodes: Sequence[_Node], need: Need, most: int) -> Steps[_Chosen | None]:
+def _choose(nodes: Sequence[_Node], need: Shape, most: int) -> Steps[_Chosen | None]:
     """Choose nodes for members that are alike; None if they do not fit even where all others have left."""
-    count, demand, counts = need.pods, need.demand, dict[_Node, int]()
+    count, demand, counts = need.count, need.demand, dict[_Node, int]()
     for node in nodes:
         counts[node] = min(count, node.fits(demand, 0.0, most))
         yield
     total = sum(counts.values())
     if total >= count:
-        return _Chosen(0.0, _fewest(counts, count), ())
+        return 0.0, _fewest(counts, count), ()
     for seconds, node in merge(*(_ends_of(node) for node in nodes), key=_first):
         fits = min(count, node.fits(demand, seconds, most))
         total += fits - counts[node]
         counts[node] = fits
         if total >= count:
-            return _Chosen(seconds, _fewest(counts, count), ())
+            return seconds, _fewest(counts, count), ()
         yield
     # All that is known is not enough: empty those nodes where the fewest have to leave for each member more.
     gains: dict[_Node, int] = {}
@@ -279,7 +265,7 @@ def _choose(nodes: Sequence[_Node], need: Need, most: int) -> Steps[_Chosen | No
     if total < count:
         return None
     others = _fewest(counts, count - sum(emptied.values()))
-    return _Chosen(NEVER, _fewest(emptied, count) | others, emptied)
+    return NEVER, _fewest(emptied, count) | others, emptied
 
 
 def _fewest(counts: Mapping[_Node, int], count: int) -> dict[_Node, int]:
@@ -295,7 +281,6 @@ def _fewest(counts: Mapping[_Node, int], count: int) -> dict[_Node, int]:
 
 
 def _ends_of(node: _Node) -> Iterator[tuple[float, _Node]]:
-    """Yield when pods leave a node, in this order."""
     return ((seconds, node) for seconds, _ in node.ends)
 
 

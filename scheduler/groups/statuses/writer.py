@@ -75,10 +75,7 @@ class GroupStatuses:
 
     def group_changed(self, source: str, old: Any, new: Any) -> None:
         """An object of this resource was added, changed or removed."""
-        each = new or old
-        if each is None:
-            return
-        metadata = each.metadata
+        metadata = (new or old).metadata
         key = GroupKey(metadata.namespace, source, metadata.name)
         ended = self._ended.get(key)
         if ended is not None and (new is None or ended.uid != metadata.uid):
@@ -131,7 +128,6 @@ class GroupStatuses:
                 self._count(key, pod, ending.phase)
 
     def _count(self, key: GroupKey, pod: Pod, phase: str) -> None:
-        """Count a pod of a group that has ended."""
         ended, has_succeeded = self._ended.get(key), phase == "Succeeded"
         if ended is not None:
             ended.succeeded += has_succeeded
