@@ -84,6 +84,12 @@ class Coscheduled(Grouping):
             assert tries < 100, "it spins"
         return tries
 
+    async def later(self, seconds: float = 20.0) -> int:
+        """Let backoffs end, and try what is there to try."""
+        self.under_test.clock.advance(seconds)
+        self.engine.queue.flush_backoff_completed()
+        return await self.schedule()
+
     def refusal(self, pod: fw.Pod) -> str:
         """What keeps a pod out of the queue; empty if nothing does."""
         framework = self.engine.frameworks[PROFILE]

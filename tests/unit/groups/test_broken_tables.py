@@ -45,10 +45,7 @@ async def test_a_group_that_comes_back_is_judged_by_a_table_that_was_put_right()
     assert stage.bound == {}
     stage.under_test.see(a_node("n2", cpu="2"))
     break_table(stage)
-    stage.under_test.clock.advance(20.0)
-    stage.engine.queue.flush_backoff_completed()
-
-    await stage.schedule()
+    await stage.later()
 
     assert len(stage.bound) == 6
     stage.check()

@@ -31,12 +31,6 @@ class Stage(Coscheduled):
     def evicted(self) -> list[str]:
         return [write.victim for write in self.under_test.world.writes if isinstance(write, Eviction)]
 
-    async def later(self, seconds: float = 20.0) -> None:
-        """Let backoffs end, and try what is there to try."""
-        self.under_test.clock.advance(seconds)
-        self.engine.queue.flush_backoff_completed()
-        await self.schedule()
-
     def wait_counts(self) -> dict[tuple[str, ...], int]:
         """The plugins that refused pods, and how many of the pods that wait they refused."""
         counts: dict[tuple[str, ...], int] = {}

@@ -61,6 +61,10 @@ class Stage(Coscheduled):
         self.under_test.see(pod)
         return pod
 
+    def fill(self, *nodes: str, **fields: Any) -> list[fw.Pod]:
+        """Let the watch show a pod on each of these nodes that takes all of it."""
+        return [self.running(f"on-{node}", node, cpu="2", **fields) for node in nodes]
+
     def of_daemon_set(self, pod: fw.Pod) -> fw.Pod:
         """Let the watch show this pod as one of a DaemonSet."""
         owner = OwnerReference(kind="DaemonSet", name="agent", uid="agent", controller=True)

@@ -71,7 +71,7 @@ async def test_where_nobody_knows_the_nodes_that_the_fewest_have_to_leave_are_ta
 
 async def test_progress_is_kept_when_nodes_are_chosen_again() -> None:
     stage = a_cluster("2", "2", "2")
-    pods = [stage.running(f"service-{number}", f"n{number}", cpu="2") for number in range(3)]
+    pods = stage.fill("n0", "n1", "n2")
     stage.annotated(2, 2, requests={"cpu": "2"})
     await stage.wait_long()
 

@@ -14,8 +14,7 @@ from tests.unit.groups.reservations.stage import START, WAIT, Stage
 
 async def test_a_group_that_has_waited_for_long_has_as_many_nodes_reserved_as_it_needs() -> None:
     stage = Stage(nodes=4)
-    for number in range(4):
-        stage.running(f"service-{number}", f"n{number}", cpu="2")
+    stage.fill("n0", "n1", "n2", "n3")
     stage.annotated(2, 2, requests={"cpu": "2"})
 
     await stage.schedule()
@@ -34,7 +33,7 @@ async def test_a_group_that_falls_below_its_minimum_waits_for_nodes_from_then_on
     running, _ = stage.annotated(2, 1, requests={"cpu": "2"})
     await stage.schedule()
     stage.end(newer(running, node_name="n0"))
-    stage.running("service", "n0", cpu="2")
+    stage.fill("n0")
 
     await stage.wait(20)
     await stage.wait(WAIT + 1)
@@ -54,7 +53,7 @@ async def test_a_group_that_fits_gets_no_reservation() -> None:
 
 async def test_nodes_that_free_up_are_kept_for_the_group_until_it_is_placed() -> None:
     stage = Stage()
-    first, second = stage.running("first", "n0", cpu="2"), stage.running("second", "n1", cpu="2")
+    first, second = stage.fill("n0", "n1")
     stage.annotated(2, 2, requests={"cpu": "2"})
     await stage.wait_long()
 
@@ -75,8 +74,7 @@ async def test_nodes_that_free_up_are_kept_for_the_group_until_it_is_placed() ->
 async def test_without_reservations_small_pods_take_what_the_group_waits_for() -> None:
     stage = Stage()
     stage.use(seconds=0)
-    first = stage.running("first", "n0", cpu="2")
-    stage.running("second", "n1", cpu="2")
+    first, _ = stage.fill("n0", "n1")
     stage.annotated(2, 2, requests={"cpu": "2"})
     await stage.wait_long()
 
@@ -89,7 +87,7 @@ async def test_without_reservations_small_pods_take_what_the_group_waits_for() -
 
 async def test_a_pod_that_a_reservation_refused_is_tried_as_soon_as_that_ends() -> None:
     stage = Stage()
-    stage.running("first", "n0", cpu="2")
+    stage.fill("n0")
     members = stage.annotated(1, 1, requests={"cpu": "2"})
     stage.running("second", "n1", cpu="1")
     await stage.wait_long()
@@ -112,7 +110,7 @@ async def test_a_pod_that_a_reservation_refused_is_tried_as_soon_as_that_ends() 
 
 async def test_turning_reservations_off_ends_one_at_once() -> None:
     stage = Stage()
-    stage.running("first", "n0", cpu="2")
+    stage.fill("n0")
     stage.running("second", "n1", cpu="1")
     stage.annotated(1, 1, requests={"cpu": "2"})
     await stage.wait_long()
@@ -129,7 +127,7 @@ async def test_turning_reservations_off_ends_one_at_once() -> None:
 
 async def test_a_group_that_no_empty_nodes_would_hold_gets_no_reservation() -> None:
     stage = Stage(nodes=3)
-    stage.running("service", "n0", cpu="2")
+    stage.fill("n0")
     stage.annotated(4, 4, requests={"cpu": "2"})
 
     await stage.wait_long()
@@ -162,8 +160,7 @@ async def test_pods_of_daemon_sets_stay_so_that_their_nodes_are_not_waited_for()
 
 async def test_a_group_of_higher_priority_takes_over() -> None:
     stage = Stage(nodes=2)
-    stage.running("first", "n0", cpu="2", priority=50)
-    stage.running("second", "n1", cpu="2", priority=50)
+    stage.fill("n0", "n1", priority=50)
     stage.annotated(2, 2, "low", requests={"cpu": "2"}, priority=1)
     await stage.wait_long()
     low = stage.engine.reserved_nodes.reservation
@@ -181,8 +178,7 @@ async def test_a_group_of_higher_priority_takes_over() -> None:
 
 async def test_a_group_of_higher_priority_that_would_fit_nowhere_takes_nothing_over() -> None:
     stage = Stage(nodes=2)
-    stage.running("first", "n0", cpu="2")
-    stage.running("second", "n1", cpu="2")
+    stage.fill("n0", "n1")
     stage.annotated(2, 2, "low", requests={"cpu": "2"})
     stage.annotated(3, 3, "too-large", requests={"cpu": "2"}, priority=10)
     await stage.wait_long()
@@ -194,8 +190,7 @@ async def test_a_group_of_higher_priority_that_would_fit_nowhere_takes_nothing_o
 
 async def test_of_equal_priority_the_group_that_has_waited_longest_keeps_its_nodes() -> None:
     stage = Stage(nodes=2)
-    stage.running("first", "n0", cpu="2")
-    stage.running("second", "n1", cpu="2")
+    stage.fill("n0", "n1")
     stage.annotated(2, 2, "early", requests={"cpu": "2"})
     await stage.schedule()
     await stage.wait(1)
@@ -211,8 +206,7 @@ async def test_of_equal_priority_the_group_that_has_waited_longest_keeps_its_nod
 
 async def test_a_reservation_of_which_nothing_comes_is_given_up_and_others_have_their_turn() -> None:
     stage = Stage(nodes=2)
-    stage.running("first", "n0", cpu="2")
-    stage.running("second", "n1", cpu="2")
+    stage.fill("n0", "n1")
     stage.annotated(2, 2, "early", requests={"cpu": "2"})
     await stage.schedule()
     await stage.wait(1)
@@ -264,7 +258,7 @@ async def test_a_group_that_a_plugin_of_others_refuses_gets_no_nodes_idle_or_bus
 
 async def test_the_group_is_told_what_is_reserved_and_why_it_is_so_no_longer() -> None:
     stage = Stage(nodes=2)
-    stage.running("first", "n0", cpu="2")
+    stage.fill("n0")
     stage.annotated(2, 2, requests={"cpu": "2"})
 
     await stage.wait_long()
@@ -283,8 +277,7 @@ async def test_the_group_is_told_what_is_reserved_and_why_it_is_so_no_longer() -
 
 async def test_progress_extends_a_reservation() -> None:
     stage = Stage(nodes=2)
-    first = stage.running("first", "n0", cpu="2")
-    stage.running("second", "n1", cpu="2")
+    first, _ = stage.fill("n0", "n1")
     stage.annotated(2, 2, requests={"cpu": "2"})
     await stage.wait_long()
 
@@ -299,8 +292,7 @@ async def test_progress_extends_a_reservation() -> None:
 
 async def test_a_time_that_is_known_is_waited_for() -> None:
     stage = Stage(nodes=2)
-    stage.running("first", "n0", cpu="2", deadline=3 * int(PATIENCE))
-    stage.running("second", "n1", cpu="2", deadline=3 * int(PATIENCE))
+    stage.fill("n0", "n1", deadline=3 * int(PATIENCE))
     stage.annotated(2, 2, requests={"cpu": "2"})
     await stage.wait_long()
 
@@ -326,8 +318,7 @@ async def test_a_time_that_was_known_is_not_waited_for_once_no_announced_end_is_
 
 async def test_a_group_that_loses_a_pod_it_needs_loses_its_nodes() -> None:
     stage = Stage(nodes=2)
-    stage.running("first", "n0", cpu="2")
-    stage.running("second", "n1", cpu="2")
+    stage.fill("n0", "n1")
     members = stage.annotated(2, 2, requests={"cpu": "2"})
     await stage.wait_long()
 
@@ -340,8 +331,7 @@ async def test_a_group_that_loses_a_pod_it_needs_loses_its_nodes() -> None:
 
 async def test_a_group_whose_minimum_has_changed_has_other_nodes() -> None:
     stage = Stage(nodes=4)
-    for number in range(4):
-        stage.running(f"service-{number}", f"n{number}", cpu="2")
+    stage.fill("n0", "n1", "n2", "n3")
     stage.create(minimum=2)
     stage.pods(3, requests={"cpu": "2"})
     await stage.wait_long()
@@ -369,7 +359,7 @@ async def test_a_group_that_requires_a_rack_has_nodes_of_one_rack() -> None:
 
 async def test_after_a_restart_a_group_has_waited_for_as_long_as_the_conditions_of_its_pods_say() -> None:
     stage = Stage(nodes=1)
-    stage.running("service", "n0", cpu="2")
+    stage.fill("n0")
     refused = PodCondition(
         type="PodScheduled",
         status="False",
@@ -389,7 +379,7 @@ async def test_after_a_restart_a_group_has_waited_for_as_long_as_the_conditions_
 
 async def test_a_pod_with_an_odd_condition_has_not_waited_before() -> None:
     stage = Stage(nodes=1)
-    stage.running("service", "n0", cpu="2")
+    stage.fill("n0")
     odd = PodCondition(type="PodScheduled", status="False", reason="Unschedulable", last_transition_time="long ago")
     (pod,) = stage.annotated(1, 1, requests={"cpu": "2"})
     stage.under_test.see(
@@ -406,7 +396,7 @@ async def test_a_choice_that_fails_is_logged_and_leaves_the_group_without_a_rese
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     stage = Stage(nodes=1)
-    stage.running("service", "n0", cpu="2")
+    stage.fill("n0")
     stage.annotated(1, 1, requests={"cpu": "2"})
     await stage.schedule()
 

@@ -55,6 +55,10 @@ class Levels(Coscheduled):
     def occupy(self, node: str, cores: int = 1) -> None:
         self.under_test.see(a_pod(f"on-{node}", node_name=node, requests={"cpu": str(cores)}))
 
+    def leave(self, node: str) -> None:
+        """Let what occupies a node be gone."""
+        self.engine.handlers.pod_deleted(self.engine.pods[f"default/on-{node}"])
+
     def ranked(self, count: int) -> None:
         """Let pods of the group come, those of the highest rank first."""
         for rank in reversed(range(count)):
@@ -228,10 +232,8 @@ async def test_a_refused_group_is_woken_by_what_helps_any_domain() -> None:
     await groups.schedule()
     assert groups.bound == {}
 
-    groups.under_test.handlers.pod_deleted(a_pod("on-r1-0", node_name="r1-0", requests={"cpu": "1"}))
-    groups.under_test.clock.advance(60)
-    groups.engine.queue.flush_backoff_completed()
-    await groups.schedule()
+    groups.leave("r1-0")
+    await groups.later()
 
     assert groups.racks == {"r1"}
 
@@ -242,9 +244,7 @@ async def test_a_refused_group_is_woken_by_a_node_that_gets_the_label_of_a_rack_
     groups.of(4)
     groups.pods(4)
     await groups.schedule()
-    groups.under_test.clock.advance(60)
-    groups.engine.queue.flush_backoff_completed()
-    await groups.schedule()
+    await groups.later()
 
     groups.under_test.see(a_node("bare", cpu="2", labels={"example.com/paint": "red"}))
     assert await groups.schedule() == 0
@@ -296,7 +296,7 @@ async def test_a_member_that_comes_later_joins_the_others(required: str, preferr
     await groups.schedule()
     assert groups.racks == {"r2"}
     groups.confirm()
-    groups.under_test.handlers.pod_deleted(a_pod("on-r2-0", node_name="r2-0", requests={"cpu": "2"}))
+    groups.leave("r2-0")
     groups.occupy("r1-0", 1)  # fuller now than where the others are
 
     groups.pods(1, first=2)
@@ -371,12 +371,8 @@ async def test_a_decision_tries_so_many_domains_and_the_next_attempt_goes_on(mon
     assert groups.bound == {}
     assert f"none of the {TRIES} domains of {RACK} that were tried, of {TRIES + 1}" in groups.text
 
-    groups.under_test.handlers.pod_deleted(
-        a_pod(f"on-{racks[-1]}-0", node_name=f"{racks[-1]}-0", requests={"cpu": "2"})
-    )
-    groups.under_test.clock.advance(60)
-    groups.engine.queue.flush_backoff_completed()
-    await groups.schedule()
+    groups.leave(f"{racks[-1]}-0")
+    await groups.later()
 
     assert groups.racks == {racks[-1]}
 
