@@ -2,26 +2,24 @@
 
 import os
 import socket
-from collections.abc import Collection, Sequence
-from pathlib import Path
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
+
+import msgspec
 
 from scheduler.api.objects import Node
 from scheduler.api.pods.pod import Pod, keep_raw_pod
 from scheduler.engine.profiles import Resources
-from scheduler.files.reading import read
 from scheduler.kube.http.client import Client
+from scheduler.kube.identity.identity import SERVICE_ACCOUNT, namespace_in
 from scheduler.kube.informers.further_watches import FurtherWatches
 from scheduler.kube.informers.intake import NODES, PODS, Intake
+from scheduler.kube.informers.object_decoder import T
 from scheduler.kube.informers.raw_nodes import keep_raw
 from scheduler.kube.informers.relister import Relister
 from scheduler.kube.permissions import check_permissions, permissions_for
 from scheduler.kube.writes.recorder import Recorder
 from scheduler.kube.writes.single_events import Regarding, SingleEvents
-
-NAMESPACE_FILE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-MAX_NAME: Final = 1024
-"""Bytes of the file with the name of our namespace."""
 
 ACTION: Final = "Reconfiguring"
 
@@ -42,7 +40,6 @@ class ReconfigurableCluster:
     ) -> None:
         """`resources`: the permitted and decoded resources at the start. `controller`: the reporter of the Events."""
         self._pods, self._nodes, self._relister = pods, nodes, relister
-        self._keeps_raw_pods, self._keeps_whole_nodes = resources.raw_pods, resources.whole_nodes
         self._granted = frozenset(permissions_for(resources.watched.values(), resources.written))
         self._client = client
         self._watches = watches
@@ -62,32 +59,24 @@ class ReconfigurableCluster:
             self._granted |= new
         # Never less than before: profiles that are at work, or retire, may need it. See `keep_only`.
         if resources.raw_pods:
-            self._keep_raw_pods(wanted=True)
+            self._keep(self._pods, keep_raw_pod)
         if resources.whole_nodes:
-            self._keep_whole_nodes(wanted=True)
+            self._keep(self._nodes, keep_raw)
         await self._relister.compared([PODS, NODES])
         await self._watches.open(resources)
 
     async def close(self, names: Collection[str], *, whole_nodes: bool) -> None:
         if whole_nodes:
-            self._keep_whole_nodes(wanted=False)
+            self._keep(self._nodes, None)
         await self._watches.close(names)
 
     def keep_only(self, resources: Resources) -> None:
-        self._keep_raw_pods(wanted=resources.raw_pods)
+        self._keep(self._pods, keep_raw_pod if resources.raw_pods else None)
         self._watches.keep_only(resources)
 
-    def _keep_raw_pods(self, *, wanted: bool) -> None:
-        if wanted != self._keeps_raw_pods:
-            self._keeps_raw_pods = wanted
-            self._pods.keep(keep_raw_pod if wanted else None)
-            self._relister.read_again(PODS)
-
-    def _keep_whole_nodes(self, *, wanted: bool) -> None:
-        if wanted != self._keeps_whole_nodes:
-            self._keeps_whole_nodes = wanted
-            self._nodes.keep(keep_raw if wanted else None)
-            self._relister.read_again(NODES)
+    def _keep(self, intake: Intake[T], keep_raw: Callable[[T, msgspec.Raw], None] | None) -> None:
+        if intake.keep(keep_raw):
+            self._relister.read_again(intake.resource)
 
     def report_as(self, profiles: Sequence[str]) -> None:
         self._events.use(profiles)
@@ -100,8 +89,7 @@ class ReconfigurableCluster:
 def this_pod() -> Regarding | None:
     """The pod that this runs in; None outside of a cluster. Its host name is its name, unless its spec says
     otherwise."""
-    try:
-        namespace = os.environ.get("POD_NAMESPACE") or read(NAMESPACE_FILE, MAX_NAME).decode().strip()
-    except (OSError, ValueError):
+    namespace = os.environ.get("POD_NAMESPACE") or namespace_in(SERVICE_ACCOUNT)
+    if not namespace:
         return None
     return Regarding("v1", "Pod", namespace, os.environ.get("POD_NAME") or socket.gethostname())

@@ -13,14 +13,10 @@ from typing import Final
 import msgspec
 
 from scheduler.api.decoding import Decoder, Unreadable
-from scheduler.files.reading import read
-from scheduler.kube.identity.identity import SERVICE_ACCOUNT
+from scheduler.kube.identity.identity import SERVICE_ACCOUNT, namespace_in
 from scheduler.kube.versions import MAX_APART, distance
 
 ANNOTATION: Final = "loadmaster/leader"
-
-MAX_NAME: Final = 4096
-"""Bytes of the file with the namespace's name."""
 
 _POD: Final = re.compile(r"([a-z0-9][a-z0-9.-]*)-[a-z0-9]{4,10}-[a-z0-9]{5}", re.ASCII)
 """A Deployment's pod: its name, the hash of its template, five characters."""
@@ -43,13 +39,9 @@ class Leader(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def ourselves(identity: str, directory: Path = SERVICE_ACCOUNT) -> Leader:
     """`directory`: with the namespace of our pod, if we are in one."""
-    leader = Leader(identity, version=version("loadmaster"))
-    try:
-        namespace = read(directory / "namespace", MAX_NAME).decode().strip()
-    except (OSError, ValueError):  # also what is too large, or no text
-        return leader
-    deployment = deployment_of(leader.host)
-    return msgspec.structs.replace(leader, installation=f"{namespace}/{deployment}") if deployment else leader
+    namespace, deployment = namespace_in(directory), deployment_of(identity.partition("_")[0])
+    installation = f"{namespace}/{deployment}" if namespace and deployment else ""
+    return Leader(identity, installation, version("loadmaster"))
 
 
 def annotations_of(leader: Leader) -> dict[str, str]:

@@ -71,7 +71,7 @@ def of_service_account() -> Identity:
         authorization=f"Bearer {_text(token)}",
         tls=TlsFiles(_ascii(read(authority)), b"", b"", verifies=True),
         names=(f"certificate-authority {authority}", ""),
-        namespace=_namespace(SERVICE_ACCOUNT / "namespace"),
+        namespace=namespace_in(SERVICE_ACCOUNT) or "default",
     )
 
 
@@ -147,16 +147,15 @@ def _pem(entry: Entry, key: str) -> tuple[bytes, str]:
     return read(path), f"{key} {path}"
 
 
-def _namespace(path: Path) -> str:
-    """Return the content of the file of that name, which a pod needs for nothing else."""
+def namespace_in(directory: Path) -> str:
+    """Return our pod's namespace, from the directory of its service account; empty outside of a pod."""
     try:
-        return _text(path)
+        return _text(directory / "namespace")
     except (ConfigError, OSError):
-        return "default"
+        return ""
 
 
 def _text(path: Path) -> str:
-    """Return the one line of a file."""
     return read(path).decode(errors="replace").strip()
 
 

@@ -171,10 +171,13 @@ class Intake(Generic[T]):
         self._type = type_
         self._decode_again()
 
-    def keep(self, keep_raw: Callable[[T, msgspec.Raw], None] | None) -> None:
-        """Keep something else of an object's JSON from now on, or nothing, with the same effect as `decode_into`."""
+    def keep(self, keep_raw: Callable[[T, msgspec.Raw], None] | None) -> bool:
+        """Keep this of an object's JSON from now on; return whether it is something else, as after `decode_into`."""
+        if keep_raw is self._keep_raw:
+            return False
         self._keep_raw = keep_raw
         self._decode_again()
+        return True
 
     def _decode_again(self) -> None:
         self._decoder = self._made_decoder()

@@ -30,7 +30,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import aiohttp
 import kopf
@@ -45,6 +45,7 @@ from scheduler.kube.http.retries import is_outage, is_trouble, pause
 from scheduler.kube.informers.deadlines import BEGIN_SECONDS, PROGRESS_SECONDS, Deadlines
 from scheduler.kube.informers.intake import Intake
 from scheduler.kube.informers.kopf_settings import IDENTITY, RETRIES, quiet_kopf, watch_settings
+from scheduler.kube.informers.relister import Relister
 from scheduler.kube.informers.served import Served
 from scheduler.kube.informers.watch_stream import WatchResponse
 from scheduler.process.metrics import Metrics
@@ -78,22 +79,6 @@ NOTHING: Final = "metadata.name=-"
 Response: TypeAlias = aiohttp.ClientResponse | WatchResponse
 
 
-class ComparisonRequests(Protocol):
-    """The part of `Relister` that the watch uses."""
-
-    def request(self, resource: str) -> None:
-        """Compare soon: kopf starts watching the resource from a new version."""
-
-    def absent(self, resource: str) -> None:
-        """The API server does not serve the resource: there is nothing to compare."""
-
-    def watch_opened(self, resource: str) -> None:
-        """The API server has accepted a watch from a version that we have seen."""
-
-    def watch_interrupted(self, resource: str) -> None:
-        """The watch cannot be opened, or has ended, until `watch_opened` or `absent`."""
-
-
 class Watch:
     """`run` it as a task."""
 
@@ -101,7 +86,7 @@ class Watch:
         self,
         client: Client,
         intakes: Sequence[Intake[Any]],
-        comparisons: ComparisonRequests,
+        comparisons: Relister,
         deadlines: Deadlines,
         metrics: Metrics,
         after_start: Callable[[], None] = lambda: None,
@@ -275,7 +260,7 @@ class WatchSession:
         client: Client,
         intakes: Sequence[Intake[Any]],
         listed: Callable[[str], None],
-        comparisons: ComparisonRequests,
+        comparisons: Relister,
         deadlines: Deadlines,
     ) -> None:
         """`listed` is called with the resource of every emptied list, `comparisons` with each watch."""

@@ -13,6 +13,7 @@ from aiohttp.test_utils import TestServer
 from scheduler.kube.http.client import Client
 from scheduler.kube.informers.deadlines import Deadlines
 from scheduler.kube.informers.intake import NODES, PODS, Intake, node_intake, pod_intake
+from scheduler.kube.informers.relister import Relister
 from scheduler.kube.informers.watch import Watch
 from scheduler.process.metrics import Metrics
 from tests.fakes import FakeClock, sample
@@ -136,14 +137,17 @@ class HistoryApi(WatchApi):
         return await super()._stream(resource, request, response)
 
 
-class NoComparisons:
+class NoComparisons(Relister):
+    def __init__(self) -> None:
+        """Nothing is known."""
+
     def request(self, resource: str) -> None:
         """Nothing is compared."""
 
     absent = watch_opened = watch_interrupted = request
 
 
-class Setup:
+class Setup(NoComparisons):
     """A watch on what the API server has, and what it notifies of."""
 
     def __init__(self, api: WatchApi, client: Client, **how: Any) -> None:
