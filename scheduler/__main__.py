@@ -126,12 +126,12 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> int:
     from scheduler.api.wording.text import printable
-    from scheduler.framework.errors import ConfigError
+    from scheduler.framework.errors import ClusterError, ConfigError
 
     try:
         code: int = _module(options.command).run(options)
-    except ConfigError as error:
-        for problem in error.problems:
+    except (ConfigError, ClusterError) as error:
+        for problem in error.problems if isinstance(error, ConfigError) else [str(error)]:
             print(printable(problem), file=sys.stderr)
         return WRONG_INPUT
     return code

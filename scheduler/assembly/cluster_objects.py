@@ -1,13 +1,12 @@
 """Reads the objects of a cluster, for commands that decide without its scheduler: at once, or later from a snapshot."""
 
 import argparse
-import asyncio
 from collections.abc import Iterator
 from typing import Final
 
 from scheduler.config.documents import Document
 from scheduler.config.types import Config
-from scheduler.framework.errors import ClusterError, ConfigError
+from scheduler.framework.errors import ClusterError
 from scheduler.framework.nodes.resources import NODES, PODS, ApiResource
 from scheduler.kube.http.client import BadStatus, Client, connected
 from scheduler.kube.informers.listing import Lister
@@ -45,19 +44,10 @@ def without(kind: Kind, error: BadStatus) -> str:
     return f"{error}; in a simulation, {kind.without}"
 
 
-def read_for_simulation(
+async def read_for_simulation(
     options: argparse.Namespace, config: Config, registry: Registry, progress: Progress
 ) -> tuple[list[Document], list[str]]:
-    """Read what a simulation goes by, and say what could not be read. Raises ConfigError."""
-    try:
-        return asyncio.run(_read(options, config, registry, progress))
-    except ClusterError as error:
-        raise ConfigError([str(error)]) from error
-
-
-async def _read(
-    options: argparse.Namespace, config: Config, registry: Registry, progress: Progress
-) -> tuple[list[Document], list[str]]:
+    """Read what a simulation goes by, and say what could not be read. Raises ClusterError."""
     stored, notes, refused = list[Document](), list[str](), set[str]()
     async with connected(options.kubeconfig, options.context) as client:
         lister = Lister(client, progress.say)

@@ -10,7 +10,6 @@ from scheduler.commands.options import (
     add_service_arguments,
     describe,
 )
-from scheduler.framework.errors import ClusterError, ConfigError
 
 DESCRIPTION: Final = """\
 Examine an installation: permissions, versions, what the API server serves, who leads, clocks, tables, plugins,
@@ -47,12 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Examine, and print it; 1 if there is a problem. Raises ConfigError for what cannot be read or reached."""
+    """Examine, and print it; 1 if there is a problem. Raises ConfigError, ClusterError."""
     import asyncio
 
     from scheduler.commands import doctoring
 
-    try:
-        return asyncio.run(doctoring.run(options))
-    except ClusterError as error:
-        raise ConfigError([str(error)]) from error
+    return asyncio.run(doctoring.run(options))

@@ -13,7 +13,7 @@ from scheduler.api.wording.text import printable
 from scheduler.commands.options import add_output_argument, add_source_arguments, describe
 from scheduler.explain.documents import GroupReport, PodReport
 from scheduler.explain.screen import lines_of, lines_of_group, screen_of_output
-from scheduler.framework.errors import ClusterError, ConfigError
+from scheduler.framework.errors import ClusterError
 from scheduler.process.results import results
 
 NOT_FOUND: Final = 1
@@ -53,13 +53,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Explain, and print it; 1 if there is no such pod. Raises ConfigError for what cannot be read or asked."""
+    """Explain, and print it; 1 if there is no such pod. Raises ConfigError, ClusterError."""
     import asyncio
 
-    try:
-        return asyncio.run(_run(options))
-    except ClusterError as error:
-        raise ConfigError([str(error)]) from error
+    return asyncio.run(_run(options))
 
 
 async def _run(options: argparse.Namespace) -> int:

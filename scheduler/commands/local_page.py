@@ -25,7 +25,7 @@ from aiohttp import web
 
 from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.api.wording.text import printable
-from scheduler.framework.errors import ClusterError, ConfigError
+from scheduler.framework.errors import ClusterError
 from scheduler.kube.http.client import connected
 from scheduler.kube.services.service_proxy import TRIES, NotRunning, Refused, RunningScheduler
 from scheduler.process.metrics import Metrics
@@ -212,11 +212,8 @@ class LocalPage:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve until interrupted. Raises ConfigError for what cannot be read, asked or listened on."""
-    try:
-        return asyncio.run(_run(options))
-    except ClusterError as error:
-        raise ConfigError([str(error)]) from error
+    """Serve until interrupted. Raises ConfigError, ClusterError."""
+    return asyncio.run(_run(options))
 
 
 async def _run(options: argparse.Namespace) -> int:

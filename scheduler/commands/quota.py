@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scheduler.api.wording.spelling import spelled_for
 from scheduler.api.wording.text import printable
 from scheduler.commands.options import add_output_argument, add_source_arguments, describe
-from scheduler.framework.errors import ClusterError, ConfigError
+from scheduler.framework.errors import ConfigError
 from scheduler.process.results import results
 
 if TYPE_CHECKING:
@@ -65,13 +65,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show the shares; 1 if there are none. Raises ConfigError for what cannot be read or asked."""
+    """Show the shares; 1 if there are none. Raises ConfigError, ClusterError."""
     import asyncio
 
-    try:
-        return asyncio.run(_run(options))
-    except ClusterError as error:
-        raise ConfigError([str(error)]) from error
+    return asyncio.run(_run(options))
 
 
 async def _run(options: argparse.Namespace) -> int:

@@ -36,7 +36,7 @@ NOTHING: Final = "nothing was recorded: the scheduler sent nothing; another reco
 
 
 def run(options: argparse.Namespace) -> int:
-    """Record, and report the result. Raises ConfigError if the scheduler or the file fails."""
+    """Record, and report the result. Raises ConfigError, ClusterError."""
     path = Path(options.out)
     with writing(path):
         file = created(path)
@@ -46,8 +46,6 @@ def run(options: argparse.Namespace) -> int:
             return asyncio.run(_run(options, trace))
     except BadStream as error:
         raise ConfigError([f"what the scheduler's Service answers is no trace: {error}"]) from error
-    except ClusterError as error:
-        raise ConfigError([str(error)]) from error
     except OSError as error:
         so_far = "; what came before that is in it, and can be replayed" if trace.size else ""
         raise ConfigError([f"{path}: cannot be written: {error.strerror}{so_far}"]) from error

@@ -127,7 +127,7 @@ def _add_questions(group: argparse._ArgumentGroup) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Simulate, and print the result. Raises ConfigError."""
+    """Simulate, and print the result. Raises ConfigError, ClusterError."""
     progress = on_stderr()
     _log_as_run_does(progress)
     with ended_by_interrupt():
@@ -189,9 +189,11 @@ def _document(options: argparse.Namespace, plugins: "Registry", progress: Progre
     raw_pods = read_raw_pods(plugins[name] for name in enabled)
     stored, notes = list[Document](), list[str]()
     if options.from_cluster:
-        from scheduler.assembly.cluster_objects import read_for_simulation  # with a client, which files do without
+        import asyncio  # and a client: files do without
 
-        stored, notes = read_for_simulation(options, config, plugins, progress)
+        from scheduler.assembly.cluster_objects import read_for_simulation
+
+        stored, notes = asyncio.run(read_for_simulation(options, config, plugins, progress))
     strict = not options.allow_unknown_fields
     cluster = read_cluster(options.files, raw_pods=raw_pods, strict=strict, stored=stored, progress=progress)
     cluster = replace(cluster, pods=tuple(adopted(cluster.pods, config)))
