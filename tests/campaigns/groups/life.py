@@ -199,6 +199,7 @@ class Life:
         pod = self._pick(step, [each for each in self.model.pods.values() if each.is_gated and each.is_active])
         if pod is not None:
             self.world.note("gate removed", f"the gate of {pod.name} is removed")
+            self.world.rules.changed_group(pod.group)  # "time with a gated pod does not count"
             pod.is_gated = False
             self.world.show(pod)
 
