@@ -37,7 +37,6 @@ from scheduler.groups.apis import kubernetes
 from scheduler.groups.parts import GroupParts, adapted_groups
 from scheduler.groups.rejector_events import rejector_events
 from scheduler.groups.reservations.reserved_nodes import ReservedNodes
-from scheduler.groups.topology.levels import TopologyLevels
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.queue.backoff_queue import Backoff
@@ -86,8 +85,6 @@ class Engine:
     roster: Roster
     group_parts: GroupParts
     share_parts: ShareParts
-    levels: TopologyLevels
-    reserved_nodes: ReservedNodes
     extenders: AskedExtenders | None
     """None if none may be asked."""
 
@@ -177,7 +174,6 @@ class Engine:
         `settings`: what the queue has of it; `changed`: the profiles that are others now.
         """
         self.queue.use(settings, changed)
-        self.levels.use(config.loadmaster.topology_levels)
         self.group_parts.use(self.frameworks, config.loadmaster)
         self.share_parts.use(self.frameworks)
         self.algorithm.use_seed(config.loadmaster.seed)
@@ -304,8 +300,7 @@ def build_engine(
     extenders = None
     if extender_access is not None:
         extenders = AskedExtenders(core, extender_access.pods, last_look.check, handlers.assumption_expired)
-    levels = TopologyLevels(algorithm, config.loadmaster.topology_levels)
-    group_parts = GroupParts(core, groups, levels, reserved_nodes, gates)
+    group_parts = GroupParts(core, groups, reserved_nodes, gates)
     group_parts.use(profiles.frameworks, config.loadmaster)
     share_parts = ShareParts(core, shares, preemptions)
     share_parts.use(profiles.frameworks)
@@ -322,8 +317,6 @@ def build_engine(
         roster,
         group_parts,
         share_parts,
-        levels,
-        reserved_nodes,
         extenders,
     )
     engine.use_extenders(config.loadmaster.pods_at_extenders)

@@ -234,7 +234,7 @@ def _lacking(engine: Engine, report: GroupReport, group: PodGroup | None, first:
         return
     pods = [pod for pod in _groups(engine).members(first).unscheduled if not pod.spec.scheduling_gates]
     try:
-        misses = engine.levels.near_misses(framework, group, pods[:MAX_TRIED], most=1)
+        misses = engine.group_parts.levels.near_misses(framework, group, pods[:MAX_TRIED], most=1)
     except Exception:  # noqa: BLE001  a plugin may raise anything
         return
     yield from map(nearest, misses)

@@ -79,7 +79,7 @@ class Space:
             return ""
         framework = self.engine.frameworks[self.pod.spec.scheduler_name]
         try:
-            misses = self.engine.levels.near_misses(framework, group, pods, most=1)
+            misses = self.engine.group_parts.levels.near_misses(framework, group, pods, most=1)
         except PluginError:
             return ""
         return nearest(misses[0]) if misses else ""

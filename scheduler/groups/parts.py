@@ -69,17 +69,15 @@ def adapted_groups(objects: ObjectStore, gates: FeatureGates, now: Callable[[], 
 class GroupParts(PodListener):
     """Connects them, also while the program runs. Implements cycle.wings.GroupWing."""
 
-    def __init__(
-        self, core: Core, groups: AdaptedGroups, levels: TopologyLevels, reserved: ReservedNodes, gates: FeatureGates
-    ) -> None:
+    def __init__(self, core: Core, groups: AdaptedGroups, reserved: ReservedNodes, gates: FeatureGates) -> None:
         self.groups = groups
         self.statuses = GroupStatuses(core.objects, groups.members_by_group, core.writers.api, core.tasks)
         self.refusals = GroupRefusals(groups, core.frameworks, core.writers.group_events, core.pods)
         self._wakes = GroupWakes(core, groups, self.statuses, self.refusals)
         self.ignored = IgnoredGroups(core.writers.events)
         self._core = core
-        self._levels = levels
-        self._reserved = reserved
+        self.levels = TopologyLevels(core.algorithm)
+        self.reserved = reserved
         self._gates = gates
         self._made: PodGroupCycle | None = None
         self.are_on = False
@@ -124,15 +122,15 @@ class GroupParts(PodListener):
         from scheduler.groups.reservations.keeper import Reservations
         from scheduler.groups.statuses.conditions import GroupConditions
 
-        core, reserved = self._core, self._reserved
+        core, levels, reserved = self._core, self.levels, self.reserved
         choice: Choice = decide_on_all_nodes
         if self._gates.topology_aware_workload_scheduling:
             choice = partial(decide_among_placements, core.algorithm, core.metrics.add_placements())
-        algorithm = PodGroupAlgorithm(core, self._levels, reserved, choice)
+        algorithm = PodGroupAlgorithm(core, levels, reserved, choice)
         metrics = core.metrics.add_pod_groups()
         core.metrics.watch_reserved_nodes(lambda: len(reserved))
         conditions = GroupConditions(core.objects, core.writers.api, core.tasks)
-        reservations = Reservations(core, reserved, self._levels, self.groups, metrics.reservations)
+        reservations = Reservations(core, reserved, levels, self.groups, metrics.reservations)
         return PodGroupCycle(core, self.groups, algorithm, conditions, reservations, metrics)
 
     def use(self, frameworks: Mapping[str, Framework], settings: LoadmasterSettings) -> None:
@@ -140,6 +138,7 @@ class GroupParts(PodListener):
 
         If that changes which pods have groups, all pods are looked at in one step, as decisions need all members.
         """
+        self.levels.use(settings.topology_levels)
         gangs = {
             name: _gangs(each.plugins.by_name[COSCHEDULING])
             for name, each in frameworks.items()

@@ -179,9 +179,9 @@ class Player:
                 key = engine.group_parts.groups.key_of(pods[0])
                 engine.core.preemptions.begin(key or pods[0].uid, pods, victims, keeps=True)
             case lines.Reserve():
-                engine.reserved_nodes.reserve(line.reservation)
+                engine.group_parts.reserved.reserve(line.reservation)
             case lines.EndReservation():
-                engine.reserved_nodes.reserve(None)
+                engine.group_parts.reserved.reserve(None)
             case lines.Answer():
                 await self._answer(line)
             case lines.AskExtenders():

@@ -305,7 +305,7 @@ class _StateAtStart:
             self._counted = [[pod for pod in pods if pod.uid not in cache.what_ifs] for pods in self._counted]
         self._shown = {id(pod) for pod in self._pods}
         self._assumed = {pod.uid for pod in cache.assumed_pods()}
-        self._reservation = engine.reserved_nodes.reservation
+        self._reservation = engine.group_parts.reserved.reservation
         self._preemptions = [
             (str(each.key), tuple(pod.uid for pod in each.pods), tuple(each.victims))
             for each in engine.core.preemptions.kept()

@@ -217,7 +217,7 @@ class Simulation:
     def _measure(self) -> None:
         used = STEP * sum(self._running.values())
         self.outcome.used_in_all += used
-        if self._engine.reserved_nodes.reservation is not None:
+        if self._engine.group_parts.reserved.reservation is not None:
             self.outcome.used += used
             self.outcome.seconds += STEP
 

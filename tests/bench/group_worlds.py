@@ -71,7 +71,7 @@ class Racks(Coscheduled):
 
     def __init__(self, racks: int, nodes: int) -> None:
         super().__init__(nodes=0)
-        self.engine.levels._configured = LEVELS
+        self.engine.group_parts.levels._configured = LEVELS
         for number in range(racks * nodes):
             labels = {"kubernetes.io/hostname": f"n{number}", RACK: f"r{number // nodes}"}
             self.under_test.see(a_node(f"n{number}", cpu="64", memory="512Gi", pods="1000", labels=labels))

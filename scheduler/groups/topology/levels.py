@@ -73,13 +73,12 @@ class Outlook:
 class TopologyLevels:
     """Places groups by levels of a topology."""
 
-    def __init__(self, algorithm: Algorithm, configured: Sequence[str] = ()) -> None:
-        """`configured`: the labels of the levels, the widest first."""
-        self._configured = configured
+    def __init__(self, algorithm: Algorithm) -> None:
+        self._configured: Sequence[str] = ()
         self._algorithm = algorithm
 
     def use(self, configured: Sequence[str]) -> None:
-        """Have these levels from now on, the widest first."""
+        """Have the levels with these labels from now on, the widest first."""
         self._configured = configured
 
     def decide(

@@ -73,9 +73,9 @@ async def test_a_profile_that_gets_groups_again_counts_what_came_meanwhile() -> 
 
 async def test_the_levels_of_a_topology_count_from_the_reload_on() -> None:
     reloading = Reloading(SHIPPED, profiles=[GROUPED])
-    assert list(reloading.engine.levels._configured) == []
+    assert list(reloading.engine.group_parts.levels._configured) == []
 
     await reloading.change(profiles=[GROUPED], loadmaster={"topologyLevels": ["example.com/block", "example.com/rack"]})
 
     assert reloading.reloads("success") == 1
-    assert tuple(reloading.engine.levels._configured) == ("example.com/block", "example.com/rack")
+    assert tuple(reloading.engine.group_parts.levels._configured) == ("example.com/block", "example.com/rack")

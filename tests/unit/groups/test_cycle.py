@@ -24,17 +24,8 @@ async def test_a_gang_that_fits_is_bound_in_one_cycle() -> None:
     count = groups.under_test.count
     assert count("scheduler_podgroup_schedule_attempts_total", result="scheduled", profile=PROFILE) == 1
     assert count("scheduler_podgroup_scheduling_algorithm_duration_seconds_count") == 1
+    assert groups.under_test.world.written(Nomination) == [], "they wait for no others"
     groups.check()
-
-
-async def test_members_that_wait_for_nobody_any_more_are_not_nominated_before_they_are_bound() -> None:
-    groups = Groups()
-    groups.create()
-    groups.pods(3)
-
-    await groups.schedule()
-
-    assert groups.under_test.world.written(Nomination) == []
 
 
 async def test_a_gang_that_does_not_fit_holds_nothing_and_says_why() -> None:

@@ -54,16 +54,6 @@ def test_errors_and_refusals_have_backoffs_of_their_own(
     assert queue.expiration(a_failed_pod("a", 100.75, refusals=refusals, errors=errors)) == expiration
 
 
-def test_a_backoff_lasts_to_the_end_of_the_window_it_ends_in(queue: BackoffQueue, clock: FakeClock) -> None:
-    queued = a_failed_pod("a", 100.25, refusals=1)
-
-    waits = {}
-    for clock.time in (100.5, 101.0, 101.999, 102.0):
-        waits[clock.time] = queue.is_backing_off(queued)
-
-    assert waits == {100.5: True, 101.0: True, 101.999: True, 102.0: False}
-
-
 def test_whole_windows_leave_at_once(queue: BackoffQueue, clock: FakeClock) -> None:
     queue.add(a_failed_pod("late", 102.0, refusals=1))
     queue.add(a_failed_pod("early", 100.9, refusals=1))
@@ -85,35 +75,6 @@ def test_within_a_window_priority_decides_which_pod_leaves_early(queue: BackoffQ
     early = [queue.pop_early(), queue.pop_early(), queue.pop_early()]
 
     assert [queued.pod.uid for queued in early if queued is not None] == ["high", "low", "higher but later"]
-
-
-def test_a_pod_that_waits_after_an_error_does_not_leave_early(queue: BackoffQueue) -> None:
-    queue.add(a_failed_pod("error", 100.0, errors=1))
-
-    assert queue.pop_early() is None
-    assert len(queue) == 1
-
-
-def test_a_change_of_priority_changes_the_order(queue: BackoffQueue) -> None:
-    queue.add(a_failed_pod("a", 100.1, refusals=1))
-    queue.add(a_failed_pod("b", 100.2, refusals=1))
-    second = queue.get("b")
-    assert second is not None
-
-    second.pod = a_waiting_pod("b", priority=1)
-    queue.rekey("b")
-
-    queue.check_invariants()
-    assert queue.pop_early() is second
-
-
-def test_pods_of_both_kinds_can_be_found_and_removed(queue: BackoffQueue) -> None:
-    queue.add(a_failed_pod("a", 100.0, refusals=1))
-    queue.add(a_failed_pod("b", 100.0, errors=1))
-
-    assert all(uid in queue and queue.get(uid) is not None for uid in "ab")
-    assert all(queue.remove(uid) is not None for uid in "ab")
-    assert (len(queue), queue.remove("a"), queue.get("b")) == (0, None, None)
 
 
 def test_flushes_are_aligned_with_the_windows() -> None:

@@ -33,7 +33,7 @@ async def a_group_waits(stage: Stage) -> None:
     await stage.schedule()
     stage.clock.advance(700.0)
     in_one_go(reservations.look())
-    assert stage.engine.reserved_nodes.reservation is not None
+    assert stage.engine.group_parts.reserved.reservation is not None
 
 
 async def small_pods_come(stage: Stage) -> None:

@@ -78,16 +78,6 @@ async def test_a_job_starts_when_all_its_pods_are_there() -> None:
     assert stage.bound.keys() == {"p0", "p1", "p2"}
 
 
-async def test_a_job_that_does_not_fit_as_a_whole_does_not_start() -> None:
-    stage = Owned(nodes=1)
-    stage.workload(JOB, "train", {"parallelism": 3})
-    stage.replicated(3)
-
-    await stage.schedule()
-
-    assert stage.bound == {}
-
-
 async def test_pods_wait_for_a_workload_that_was_not_seen_yet() -> None:
     stage = Owned()
     (pod,) = stage.replicated(1)

@@ -91,7 +91,7 @@ class Stage(Coscheduled):
     @property
     def reserved(self) -> dict[str, int]:
         """Node → thousandths of a core that are kept there."""
-        reservation = self.engine.reserved_nodes.reservation
+        reservation = self.engine.group_parts.reserved.reservation
         return {} if reservation is None else dict(zip(reservation.nodes, reservation.kept["cpu"], strict=True))
 
     @property

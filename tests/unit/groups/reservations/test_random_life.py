@@ -51,7 +51,7 @@ class Life:
             self.stage.under_test.see(a_node(name, cpu=self.random.choice((2, 4))))
 
     def check(self) -> None:
-        stage, reservation = self.stage, self.stage.engine.reserved_nodes.reservation
+        stage, reservation = self.stage, self.stage.engine.group_parts.reserved.reservation
         stage.under_test.check()
         assert (reservation is None) == (stage.reservations.reserved is None)
         if reservation is not None:
@@ -79,5 +79,5 @@ async def test_in_the_end_all_run_that_fit(seed: int) -> None:
 
     alone = [pod for pod in life.stage.engine.pods.values() if not pod.group_annotations and not pod.node_name]
     waiting = [pod for pod in alone if not life.stage.engine.cache.is_assumed(pod.uid)]
-    assert life.stage.engine.reserved_nodes.reservation is None
+    assert life.stage.engine.group_parts.reserved.reservation is None
     assert [str(pod) for pod in waiting if life.could_run(pod)] == []

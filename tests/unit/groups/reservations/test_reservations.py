@@ -163,12 +163,12 @@ async def test_a_group_of_higher_priority_takes_over() -> None:
     stage.fill("n0", "n1", priority=50)
     stage.annotated(2, 2, "low", requests={"cpu": "2"}, priority=1)
     await stage.wait_long()
-    low = stage.engine.reserved_nodes.reservation
+    low = stage.engine.group_parts.reserved.reservation
     stage.annotated(2, 2, "high", requests={"cpu": "2"}, priority=10)
 
     await stage.wait_long()
 
-    high = stage.engine.reserved_nodes.reservation
+    high = stage.engine.group_parts.reserved.reservation
     assert low is not None
     assert low.group.name == "low"
     assert high is not None
@@ -199,8 +199,8 @@ async def test_of_equal_priority_the_group_that_has_waited_longest_keeps_its_nod
 
     await stage.wait(2 * WAIT)
 
-    assert stage.engine.reserved_nodes.reservation is not None
-    assert stage.engine.reserved_nodes.reservation.group.name == "early"
+    assert stage.engine.group_parts.reserved.reservation is not None
+    assert stage.engine.group_parts.reserved.reservation.group.name == "early"
     assert stage.ends == {}
 
 
@@ -217,8 +217,8 @@ async def test_a_reservation_of_which_nothing_comes_is_given_up_and_others_have_
     await stage.wait(5)
 
     assert stage.ends == {"given up": 1}
-    assert stage.engine.reserved_nodes.reservation is not None
-    assert stage.engine.reserved_nodes.reservation.group.name == "late"
+    assert stage.engine.group_parts.reserved.reservation is not None
+    assert stage.engine.group_parts.reserved.reservation.group.name == "late"
 
 
 async def test_a_pod_that_fits_waits_for_one_reservation_only() -> None:
@@ -404,7 +404,7 @@ async def test_a_choice_that_fails_is_logged_and_leaves_the_group_without_a_rese
         raise RuntimeError("out of order")
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(stage.engine.levels, "outlook", fails)
+        patched.setattr(stage.engine.group_parts.levels, "outlook", fails)
         await stage.wait(WAIT + 1)
     without = stage.reserved
     await stage.wait(WAIT + 1)

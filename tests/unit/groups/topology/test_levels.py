@@ -34,7 +34,7 @@ class Levels(Coscheduled):
         levels: Sequence[str] = LEVELS,
     ) -> None:
         super().__init__(*plugins, nodes=0)
-        self.engine.levels._configured = levels
+        self.engine.group_parts.levels._configured = levels
         self.decisions: list[GroupDecided] = []
         self.engine.stream.subscribe({GroupDecided: self.decisions.append})
         self.wishes = GroupAnnotations(required_topology=required, preferred_topology=preferred)
@@ -419,7 +419,7 @@ async def test_the_nearest_misses_are_kept_with_the_decision() -> None:
     group = framework.handle.pod_groups.of(pods[0])
     assert group is not None
 
-    found = groups.engine.levels.near_misses(framework, group, pods)
+    found = groups.engine.group_parts.levels.near_misses(framework, group, pods)
 
     assert [(each.domain, each.fits, each.resource, each.lacking_nodes, each.amount_each) for each in found] == [
         ("r7", 6, "cpu", 1, 2000),
