@@ -52,9 +52,8 @@ from scheduler.groups.preemption import post_filter
 from scheduler.groups.refusals import refused_at_once
 from scheduler.groups.reservations.reserved_nodes import ReservedNodes
 from scheduler.groups.space import may_have_space, resource_gap
-from scheduler.groups.topology.filling import Filling, Schedule
+from scheduler.groups.topology.filling import Filling, Schedule, rank_of
 from scheduler.groups.topology.levels import TopologyLevels
-from scheduler.groups.topology.ranks import rank_of
 from scheduler.groups.trees import TreeAttempt
 from scheduler.groups.what_if import Search, WhatIf
 from scheduler.runtime.framework import Framework

@@ -17,7 +17,7 @@ Rule: podGroupSchedulingDefaultAlgorithm in pkg/scheduler/schedule_one_podgroup.
 import logging
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -37,11 +37,11 @@ from scheduler.framework.plugin import PlacementProgress
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status, unschedulable
 from scheduler.groups.decision import NONE_PLACED, UNSCHEDULABLE_GROUP, GroupDecision, MemberOutcome
-from scheduler.groups.kept_space import KeptSpace
 from scheduler.groups.topology.filling import Schedule
 from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT
 from scheduler.runtime.framework import Framework
 from scheduler.state.cache import Cache
+from scheduler.state.nominator import Nominator
 
 MAX_SCORES: Final = 1 << 21
 """Of nodes, kept for the first members of a group until all are decided about: 32 MB at most."""
@@ -103,6 +103,41 @@ class Progress:
         except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
             self._framework.faults.report(error, self._pod)
             return Status(Code.ERROR, (f"failed to evaluate placement feasibility: {as_scheduler_error(error)}",))
+
+
+class KeptSpace:
+    """The space that is kept on nodes for members that were not tried yet, in one what-if.
+
+    A member that goes to a node where space is kept for another may have taken that space. If both ask for the same,
+    the other gets the space kept for the first instead. If not, no other member has precedence on that node.
+    """
+
+    def __init__(self, nominator: Nominator, members: Iterable[QueuedPod]) -> None:
+        self._nominator = nominator
+        self._on_node: dict[str, dict[str, Pod]] = {}
+        """Node → those for which space is kept there, by UID."""
+        for queued in members:
+            self._keep(queued.pod, nominator.kept_on(queued.pod.uid))
+
+    def tried(self, pod: Pod, node_name: str) -> None:
+        """A member was tried; `node_name`: the node that it has in the what-if, if any."""
+        own = self._nominator.kept_on(pod.uid)
+        self._on_node.get(own, {}).pop(pod.uid, None)
+        others = self._on_node.get(node_name, {}) if node_name != own else {}
+        alike = next((each for each in others.values() if each.requests == pod.requests), None)
+        for each in (alike,) if alike is not None else tuple(others.values()):
+            del others[each.uid]
+            self._keep(each, own if alike is not None else "")
+
+    def _keep(self, pod: Pod, node_name: str) -> None:
+        if self._nominator.kept_on(pod.uid) != node_name:
+            self._nominator.move(pod.uid, node_name)
+        if node_name:
+            self._on_node.setdefault(node_name, {})[pod.uid] = pod
+
+    def end(self) -> None:
+        """The what-if is over: all is kept as before."""
+        self._nominator.move_back()
 
 
 class Assumed:

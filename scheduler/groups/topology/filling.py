@@ -1,7 +1,10 @@
-"""The order in which the nodes of a domain are filled: narrower domains one by one, so that neighbours are near."""
+"""The order in which the nodes of a domain are filled: narrower domains one by one, so that neighbours are near.
+
+Neighbours are members of successive ranks, which talk most with each other.
+"""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -10,6 +13,23 @@ from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.nodes.columns import BoolColumn, Int64Column, Rows
 from scheduler.groups.topology.domains import Domains
+
+RANKS: Final = ("batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index")
+"""Labels that indexed Jobs and StatefulSets give their pods."""
+
+NO_RANK: Final = 2**31
+"""The rank of a pod without one: after all others."""
+
+_LONGEST: Final = 9
+
+
+def rank_of(pod: Pod) -> int:
+    """Return a pod's rank in its group, 0 first."""
+    for key in RANKS:
+        text = pod.labels.get(key, "")
+        if text.isascii() and text.isdigit() and len(text) <= _LONGEST:
+            return int(text)
+    return NO_RANK
 
 
 class Schedule(Protocol):

@@ -3,7 +3,7 @@
 import pytest
 
 from scheduler.framework.queued import QueuedPod
-from scheduler.groups.kept_space import KeptSpace
+from scheduler.groups.what_if import KeptSpace
 from scheduler.state.nominator import Nominator
 from scheduler.testing import a_pod
 

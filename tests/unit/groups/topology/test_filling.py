@@ -1,13 +1,14 @@
 """In which order the nodes of a domain are filled."""
 
 import numpy as np
+import pytest
 
 from scheduler.api.pods.pod import Pod
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.nodes.columns import BoolColumn
 from scheduler.groups.topology.domains import domains_of
-from scheduler.groups.topology.filling import Filling, parts_of
+from scheduler.groups.topology.filling import NO_RANK, RANKS, Filling, parts_of, rank_of
 from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_pod
 from tests.unit.groups.topology.clusters import LEVELS, capacity, racks
@@ -111,3 +112,13 @@ def test_once_too_few_can_fit_the_others_are_not_tried() -> None:
         place(filling, schedule, name)
 
     assert schedule.asked == [[0, 1], [3], [], []]
+
+
+@pytest.mark.parametrize("key", RANKS)
+def test_a_rank_is_read_from_the_labels_of_jobs_and_stateful_sets(key: str) -> None:
+    assert rank_of(a_pod(labels={key: "12"})) == 12
+
+
+@pytest.mark.parametrize("text", ["", "-1", "x", "1.5", "²", "1" * 5000])
+def test_what_is_no_rank_comes_last(text: str) -> None:
+    assert rank_of(a_pod(labels={RANKS[0]: text})) == NO_RANK
