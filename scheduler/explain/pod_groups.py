@@ -234,10 +234,11 @@ def _lacking(engine: Engine, report: GroupReport, group: PodGroup | None, first:
         return
     pods = [pod for pod in _groups(engine).members(first).unscheduled if not pod.spec.scheduling_gates]
     try:
-        misses = engine.group_parts.levels.near_misses(framework, group, pods[:MAX_TRIED], most=1)
+        miss = engine.group_parts.levels.nearest_miss(framework, group, pods[:MAX_TRIED])
     except Exception:  # noqa: BLE001  a plugin may raise anything
         return
-    yield from map(nearest, misses)
+    if miss is not None:
+        yield nearest(miss)
 
 
 def _reserved(engine: Engine, group: PodGroup | None, *, waits_for_nodes: bool) -> Iterator[str]:

@@ -79,10 +79,10 @@ class Space:
             return ""
         framework = self.engine.frameworks[self.pod.spec.scheduler_name]
         try:
-            misses = self.engine.group_parts.levels.near_misses(framework, group, pods, most=1)
+            miss = self.engine.group_parts.levels.nearest_miss(framework, group, pods)
         except PluginError:
             return ""
-        return nearest(misses[0]) if misses else ""
+        return "" if miss is None else nearest(miss)
 
     @contextmanager
     def _ended(self, pods: list[Running]) -> Iterator[None]:

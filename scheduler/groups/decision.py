@@ -17,7 +17,7 @@ from scheduler.framework.errors import SchedulerError
 from scheduler.framework.groups.pod_groups import GroupKey, GroupTree, PodGroup
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status, unschedulable
-from scheduler.groups.topology.near_misses import NearMiss
+from scheduler.groups.topology.near_miss import NearMiss
 
 UNSCHEDULABLE_GROUP: Final = "pod group is unschedulable"
 NONE_PLACED: Final = unschedulable(UNSCHEDULABLE_GROUP)
@@ -116,8 +116,8 @@ class GroupDecision(msgspec.Struct, frozen=True, eq=False):
     parts: "Mapping[GroupKey, GroupDecision]" = NOTHING
     """The decisions about the groups that it consists of; in the end, about those of them that have the pods."""
 
-    near_misses: Sequence[NearMiss] = ()
-    """The domains that come nearest to holding a group that has a required level, and what they lack."""
+    near_miss: NearMiss | None = None
+    """The domain that comes nearest to holding a group that has a required level, and what it lacks."""
 
     def about(self, tree: GroupTree | None, **fields: Any) -> "GroupDecision":
         """Return it with what it is about, with a decision about each group that has pods, and with these fields."""

@@ -18,7 +18,7 @@ from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.framework.groups.pod_groups import GroupKey, PodGroup
 from scheduler.framework.status import Code
 from scheduler.groups.decision import GroupDecision, MemberOutcome
-from scheduler.groups.topology.near_misses import NearMiss
+from scheduler.groups.topology.near_miss import NearMiss
 
 MAX_GROUPS: Final = 2_000
 """Of those that were decided about last."""
@@ -132,8 +132,8 @@ def _parts(minimum: int, decision: GroupDecision, tried: int) -> Iterator[str]:
         yield decision.message
         return
     yield _needed(minimum, decision.scheduled)
-    if decision.near_misses:
-        yield nearest(decision.near_misses[0])
+    if decision.near_miss is not None:
+        yield nearest(decision.near_miss)
         return
     if not decision.members:
         yield f"none of {tried:,} was tried: {decision.message}"

@@ -6,8 +6,33 @@ from dataclasses import dataclass
 import numpy as np
 
 from scheduler.framework.nodes.columns import BoolColumn, Int64Column, Rows
+from scheduler.groups.rejector_events import TOPOLOGY_LEVELS
 from scheduler.groups.topology.capacity import Capacity
-from scheduler.groups.topology.domains import Domains
+from scheduler.groups.topology.domains import Domains, Range
+from scheduler.groups.topology.shapes import Shapes
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """A group, and where it may fit."""
+
+    range: Range
+    levels: Sequence[Domains]
+    shapes: Shapes
+    capacity: Capacity
+    needed: int
+    """How many members need a node for the group to be placed."""
+
+    running: Rows
+    """The row of each member that has its node."""
+
+    problem: str = ""
+    """Why it fits nowhere, whatever is free."""
+
+    @property
+    def refusing(self) -> frozenset[str]:
+        """Those named as plugins that refuse its members: what they wait for may help it."""
+        return self.shapes.refusing | {TOPOLOGY_LEVELS}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,19 +59,18 @@ class Candidate:
         return None if self.domains is None else self.domains.rows(self.number)
 
 
-def candidates(
-    levels: Sequence[Domains], first: int, last: int, capacity: Capacity, needed: int, running: Rows
-) -> Iterator[Candidate]:
+def candidates(outlook: Outlook) -> Iterator[Candidate]:
     """Yield the domains in the order in which they are tried.
 
-    From the level `first` to the wider level `last`: those that hold all members; then those of `last` that hold the
-    `needed` ones at least, or all nodes if `last` is -1. `running`: the row of each member that has its node.
+    From the level tried first to the wider one tried last: those that hold all members; then those of the last that
+    hold the needed ones at least, or all nodes if all are to be tried.
     """
-    for level in range(first, max(last, 0) - 1, -1):
+    levels, last, capacity, needed = outlook.levels, outlook.range.last, outlook.capacity, outlook.needed
+    for level in range(outlook.range.first, max(last, 0) - 1, -1):
         domains = levels[level]
         holding = np.flatnonzero(capacity.fits(domains) == capacity.wanted)
         if len(holding):
-            order = _order(domains, holding, capacity, running)
+            order = _order(domains, holding, capacity, outlook.running)
             yield from (Candidate(level, capacity.wanted, domains, each) for each in order)
     if last < 0:
         yield Candidate(-1, capacity.wanted)

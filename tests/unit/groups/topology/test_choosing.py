@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from scheduler.groups.topology.capacity import Capacity, Shape
-from scheduler.groups.topology.choosing import Candidate, candidates
+from scheduler.groups.topology.choosing import Candidate, Outlook, candidates
 from scheduler.groups.topology.domains import domains_of, range_of
+from scheduler.groups.topology.shapes import Shapes
 from scheduler.state.nodes.node_table import NodeTable
 from tests.unit.groups.topology.clusters import BLOCK, LEVELS, RACK, members, racks
 
@@ -20,15 +21,11 @@ def tried(
 ) -> list[Candidate]:
     levels = range_of(LEVELS, required, preferred)
     rows = np.array([nodes.row_of(name) or 0 for name in running], np.intp)
-    found = candidates(
-        domains_of(nodes, levels.labels),
-        levels.first,
-        levels.last,
-        Capacity(nodes, [shape]),
-        shape.count if needed is None else needed,
-        rows,
+    capacity, needed = Capacity(nodes, [shape]), shape.count if needed is None else needed
+    outlook = Outlook(
+        levels, domains_of(nodes, levels.labels), Shapes([shape], {}, frozenset()), capacity, needed, rows
     )
-    return list(found)
+    return list(candidates(outlook))
 
 
 def names(found: list[Candidate]) -> list[str]:

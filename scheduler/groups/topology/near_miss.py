@@ -1,4 +1,4 @@
-"""The domains that come nearest to holding a group, and their shortage: for the text about a pending group."""
+"""The domain that comes nearest to holding a group, and its shortage: for the text about a pending group."""
 
 from dataclasses import dataclass
 
@@ -46,22 +46,21 @@ class NearMiss:
     """Whether other pods of the group run there, so that it cannot go elsewhere."""
 
 
-def near_misses(nodes: NodeColumns, domains: Domains, capacity: Capacity, needed: int, most: int = 3) -> list[NearMiss]:
-    """Return the domains that come nearest to holding the `needed` members, the nearest first, and what each lacks.
+def nearest_miss(nodes: NodeColumns, domains: Domains, capacity: Capacity, needed: int) -> NearMiss | None:
+    """Return the domain that comes nearest to holding the `needed` members, of those that do not, and what it lacks.
 
-    Domains that do hold them are not among these. Found by columns alone: what else refuses pods is not seen.
+    Found by columns alone: what else refuses pods is not seen.
     """
-    fits, spare = capacity.fits(domains), capacity.in_domains(domains)
-    counts = domains.count(np.flatnonzero(capacity.within)) > 0
-    order = sorted(
-        np.flatnonzero(counts & (fits < needed)).tolist(),
-        key=lambda each: (-fits[each], -spare[each], domains.names[each]),
+    all_fits, spare = capacity.fits(domains), capacity.in_domains(domains)
+    missing = (domains.count(np.flatnonzero(capacity.within)) > 0) & (all_fits < needed)
+    number = min(
+        np.flatnonzero(missing).tolist(),
+        key=lambda each: (-all_fits[each], -spare[each], domains.names[each]),
+        default=None,
     )
-    return [_miss(nodes, domains, each, int(fits[each]), capacity, needed) for each in order[:most]]
-
-
-def _miss(nodes: NodeColumns, domains: Domains, number: int, fits: int, capacity: Capacity, needed: int) -> NearMiss:
-    rows = domains.rows(number) & capacity.within
+    if number is None:
+        return None
+    rows, fits = domains.rows(number) & capacity.within, int(all_fits[number])
     short = [
         shape.count - min(int(by_row[rows].sum()), shape.count)
         for shape, by_row in zip(capacity.shapes, capacity.by_shape, strict=True)
