@@ -72,14 +72,6 @@ chaos: install ## Faults of all kinds at once on a real API server, ROUNDS=n SEE
 workloads-test: install ## Gangs of JobSet, LeaderWorkerSet, RayCluster and TrainJob, with their real controllers, built first (WORKLOADS="PYTEST ARGUMENTS")
 	@$(BIN)/pytest tests/workloads $(AGAIN) $(WORKLOADS)
 
-.PHONY: node-test
-node-test: install ## The image on a real node: a kubelet, containerd and what users do (NODE="PYTEST ARGUMENTS")
-	@$(BIN)/python -m tests.realnode $(AGAIN) $(NODE)
-
-.PHONY: node-deps
-node-deps: install ## Install the Debian packages that node-test needs (as root)
-	@$(BIN)/python -m tests.realnode install
-
 .PHONY: kind
 kind: install ## A kind cluster with Loadmaster: three nodes in three zones, and how to look around (KUBERNETES=1.35)
 	@$(BIN)/python -m tests.kind up
@@ -89,11 +81,11 @@ kind-down: install ## Delete the cluster that kind made
 	@$(BIN)/python -m tests.kind down
 
 .PHONY: kind-test
-kind-test: install ## What users do, on a kind cluster: 11 minutes (KIND="PYTEST ARGUMENTS", KUBERNETES=1.35, KEEP=1: the cluster stays)
+kind-test: install ## The image, and what users do, on a kind cluster: 15 minutes (KIND="PYTEST ARGUMENTS", KUBERNETES=1.35, KEEP=1: the cluster stays)
 	@$(BIN)/python -m tests.kind test $(AGAIN) $(KIND)
 
 .PHONY: kind-deps
-kind-deps: install ## Install the Debian packages that kind-test needs, Docker where there is no engine (as root)
+kind-deps: install ## Install the Debian packages that kind-test needs, Docker where there is no engine, and Prometheus (as root)
 	@$(BIN)/python -m tests.kind install
 
 .PHONY: conformance

@@ -12,7 +12,7 @@ from tests.chart.helm import CHART
 
 RULES: Final = CHART / "monitoring" / "rules.yaml"
 DASHBOARD: Final = CHART / "monitoring" / "dashboard.json"
-MISSING: Final = "there is no promtool: sudo make node-deps installs Debian's package prometheus"
+MISSING: Final = "there is no promtool: sudo make kind-deps installs Debian's package prometheus"
 
 Series = Mapping[str, str]
 """A series, as PromQL writes it, to its values a minute apart, as promtool's tests write them."""

@@ -16,7 +16,7 @@ import yaml
 from tests.controlplane import Cluster, Component
 
 OPERATIONS: Final = Path(__file__).parents[2] / "docs" / "operations" / "port.md"
-MISSING: Final = "there is no prometheus: sudo make node-deps installs Debian's package"
+MISSING: Final = "there is no prometheus: sudo make kind-deps installs Debian's package"
 
 
 class Prometheus:

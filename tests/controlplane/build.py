@@ -10,7 +10,7 @@ on two cores and several GB of disk, most of it in Go's own caches; every later 
     ~/.cache/loadmaster/controlplane/kubernetes-v1.34.4/... with LOADMASTER_KUBERNETES=1.34, see versions.py
     ~/.cache/loadmaster/controlplane/kwok-v0.8.0/kwok
     ~/.cache/loadmaster/controlplane/helm-v3.22.0/helm
-    ~/.cache/loadmaster/controlplane/kubelet-v1.37.2/kubelet       for tests/node and tests/kind only
+    ~/.cache/loadmaster/controlplane/kubelet-v1.37.2/kubelet       for tests/kind only
     ~/.cache/loadmaster/controlplane/e2e-v1.37.2/{e2e.test,agnhost}        for tests/kind only, as are those below
     ~/.cache/loadmaster/controlplane/kind-v0.33.0/kind
     ~/.cache/loadmaster/controlplane/{kubeadm,containerd,cni-plugins,crictl,coredns,local-path-provisioner}-*/
@@ -145,7 +145,7 @@ KUBELET: Final = Module(
     name="k8s",
     version_of="k8s.io/kubernetes",
     binaries={"kubelet": "k8s.io/kubernetes/cmd/kubelet"},
-    title="kubelet",  # by itself, as only the tests on a real node need it
+    title="kubelet",  # by itself, as only the tests on kind need it
 )
 KWOK: Final = Module(name="kwok", version_of="sigs.k8s.io/kwok", binaries={"kwok": "sigs.k8s.io/kwok/cmd/kwok"})
 HELM: Final = Module(

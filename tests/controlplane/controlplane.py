@@ -65,7 +65,7 @@ class ControlPlane(Cluster):
     @property
     def server(self) -> str:
         """The API server's URL, the same over restarts."""
-        return f"https://{self.settings.address}:{self.apiserver.port}"
+        return f"https://127.0.0.1:{self.apiserver.port}"
 
     @property
     def has_controllers(self) -> bool:
@@ -126,13 +126,13 @@ class ControlPlane(Cluster):
     def _start(self) -> None:
         settings = emulating(self.settings, os.environ)
         binaries = find_binaries(programs(settings))
-        credentials = self._credentials = Credentials.create(self.directory, settings.address, settings.nodes)
+        credentials = self._credentials = Credentials.create(self.directory)
 
         argv: Callable[[int], list[str]] = partial(flags.etcd, binaries["etcd"], self.directory / "etcd")
         etcd = self._add(Program("etcd", argv, lambda port: http_status(port, "/health") == 200))
         etcd.start()
         argv = partial(flags.kube_apiserver, binaries["kube-apiserver"], credentials, etcd.port, settings)
-        self._add(Program("kube-apiserver", argv, self._apiserver_ready, port=settings.apiserver_port)).start()
+        self._add(Program("kube-apiserver", argv, self._apiserver_ready)).start()
         self._server_starts = etcd.starts + self.apiserver.starts
 
         others = []

@@ -2,7 +2,7 @@
 
 import base64
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -29,21 +29,17 @@ class Credentials:
     tokens: dict[str, str]
 
     @classmethod
-    def create(cls, directory: Path, address: str = "127.0.0.1", nodes: Sequence[str] = ()) -> "Credentials":
-        """Write a new CA, the certificate of a server at `address`, the service accounts' key and the users' tokens.
-
-        `nodes`: names of nodes that have a kubelet; it is the user `system:node:NAME`.
-        """
-        groups = USERS | {f"system:node:{name}": "system:nodes" for name in nodes}
-        credentials = cls(directory, {user: secrets.token_hex(16) for user in groups})
+    def create(cls, directory: Path) -> "Credentials":
+        """Write a new CA, the certificate of a server, the service accounts' key and the users' tokens."""
+        credentials = cls(directory, {user: secrets.token_hex(16) for user in USERS})
         ca = trustme.CA()
-        server = ca.issue_cert("localhost", "127.0.0.1", address, "kubernetes.default.svc")
+        server = ca.issue_cert("localhost", "127.0.0.1", "kubernetes.default.svc")
         write_private(credentials.ca, ca.cert_pem.bytes())
         write_private(credentials.server_cert, b"".join(blob.bytes() for blob in server.cert_chain_pems))
         write_private(credentials.server_key, server.private_key_pem.bytes())
         # Any private key will do, the API server derives the public one; trustme has made a fine one.
         write_private(credentials.service_account_key, trustme.CA().private_key_pem.bytes())
-        write_private(credentials.token_file, token_file(credentials.tokens, groups).encode())
+        write_private(credentials.token_file, token_file(credentials.tokens).encode())
         return credentials
 
     @property
@@ -78,9 +74,9 @@ class Credentials:
         return path
 
 
-def token_file(tokens: Mapping[str, str], groups: Mapping[str, str] = USERS) -> str:
+def token_file(tokens: Mapping[str, str]) -> str:
     """What `--token-auth-file` reads: token, user, uid, groups."""
-    return "".join(f'{token},{user},{user},"{groups[user]}"\n' for user, token in tokens.items())
+    return "".join(f'{token},{user},{user},"{USERS[user]}"\n' for user, token in tokens.items())
 
 
 def kubeconfig(server: str, ca_pem: bytes, token: str, user: str, namespace: str = "default") -> str:

@@ -36,15 +36,6 @@ class Settings:
     controller_manager_flags: tuple[str, ...] = ()
     """Added to kube-controller-manager's flags."""
 
-    address: str = "127.0.0.1"
-    """Where clients reach the API server. If it is not the loopback address, the server listens on all addresses."""
-
-    apiserver_port: int | None = None
-    """The API server's port; None: any free one."""
-
-    nodes: tuple[str, ...] = ()
-    """Nodes whose kubelet gets an identity, `system:node:NAME`, which only the authorization mode Node knows."""
-
     disable_admission: tuple[str, ...] = ()
     """More admission plugins to turn off. One that pays with many nodes is TaintNodesByCondition: the controller
     lifts the taint of about 200 new nodes a second."""
@@ -90,8 +81,8 @@ def kube_apiserver(binary: Path, credentials: Credentials, etcd_port: int, setti
     return [
         str(binary),
         f"--etcd-servers=http://127.0.0.1:{etcd_port}",
-        f"--bind-address={settings.address if settings.address == '127.0.0.1' else '0.0.0.0'}",
-        f"--advertise-address={settings.address}",
+        "--bind-address=127.0.0.1",
+        "--advertise-address=127.0.0.1",
         # A loopback address is no valid endpoint of the Service `kubernetes`: it would log an error every 10 s.
         "--endpoint-reconciler-type=none",
         f"--secure-port={port}",
@@ -99,9 +90,7 @@ def kube_apiserver(binary: Path, credentials: Credentials, etcd_port: int, setti
         f"--tls-cert-file={credentials.server_cert}",
         f"--tls-private-key-file={credentials.server_key}",
         f"--token-auth-file={credentials.token_file}",
-        # The mode Node follows all pods to know what a kubelet may read; without kubelets nobody needs it.
-        f"--authorization-mode={'Node,RBAC' if settings.nodes else 'RBAC'}",
-        *(["--enable-admission-plugins=NodeRestriction"] if settings.nodes else []),
+        "--authorization-mode=RBAC",
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={credentials.service_account_key}",
         f"--service-account-signing-key-file={credentials.service_account_key}",

@@ -103,8 +103,6 @@ class Program:
     """Added to the environment of the caller."""
     start_timeout: float = 60.0
     """Seconds until `ready`. Usual is 1 to 4; the rest is for a machine that is busy building."""
-    port: int | None = None
-    """None: any free one."""
 
 
 class Component:
@@ -115,7 +113,7 @@ class Component:
 
     def __init__(self, supervisor: Supervisor, program: Program) -> None:
         self.name = program.name
-        self.port = program.port or free_port()
+        self.port = free_port()
         self.log = supervisor.directory / f"{program.name}.log"
         self._supervisor = supervisor
         self._program = program

@@ -44,7 +44,7 @@ LABEL: Final = "app.kubernetes.io/name"
 ELSEWHERE: Final = {
     "docker": "needs an engine and minutes: make kind-test builds the image, loads it and installs it",
     "kind": "the same",
-    "buildah": "needs root: make node-test builds the image so",
+    "buildah": "needs root and minutes: make kind-test builds the image by docker",
     "cosign": "needs a released image and the network",
 }
 """Programs that are not run here. They do nothing, and are listed at the end with the reason."""

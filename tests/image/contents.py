@@ -1,7 +1,7 @@
 """Judge an unpacked image: it holds what it should, and nothing else.
 
 The tree must have been unpacked with its owners and modes, as root does, or be mounted: who may write what is part of
-what is judged. What runs when the image is started is for the tests on a real node.
+what is judged. What runs when the image is started is for the tests on kind.
 """
 
 import os

@@ -15,7 +15,7 @@ from tests.controlplane.fixtures import new_namespace as new_namespace
 from tests.kind import workload_images
 from tests.kind.cluster import NODES, KindCluster, State
 from tests.kind.release import HELM_SECONDS, NAMESPACE, RELEASE
-from tests.node.scheduler import Scheduler
+from tests.kind.scheduler import Scheduler
 
 GONE_SECONDS: Final = 150
 OWNERS: Final = "deployments,jobs,statefulsets"

@@ -10,8 +10,6 @@ from tests.controlplane.build import HERE, KUBE_SCHEDULER, KUBEADM, KUBECTL, KUB
 
 VARIABLE: Final = "KUBERNETES"
 
-MODULES_OF_A_NODE: Final = (KUBERNETES, KUBECTL, KUBE_SCHEDULER, KUBELET, KUBEADM)
-
 
 class VersionError(Exception):
     """The version that was asked for cannot be had."""

@@ -13,6 +13,9 @@ ENGINE_PACKAGES: Final = {"dockerd": "docker.io", "docker": "docker-cli", "iptab
 MAKING: Final = {"mmdebstrap": "mmdebstrap", "gcc": "gcc libc6-dev"}
 """The same for what makes images where none can be pulled."""
 
+TOOLS: Final = {"prometheus": "prometheus"}
+"""The same for what tests of alerts use; they are skipped without it."""
+
 
 def missing() -> list[str]:
     """What this machine lacks, a line for each; none if a cluster can run.
@@ -31,7 +34,7 @@ def missing() -> list[str]:
 
 def install() -> int:
     """Install Debian's packages for what is not there; return the exit code."""
-    commands = MAKING if engine.find() else ENGINE_PACKAGES | MAKING
+    commands = TOOLS | MAKING | ({} if engine.find() else ENGINE_PACKAGES)
     packages = [package for command, package in commands.items() if not shutil.which(command)]
     if not packages:
         print("Everything is there.")

@@ -12,8 +12,8 @@ from tests.browser.visitor import visiting
 from tests.controlplane import Client, wait_until
 from tests.kind.cluster import NODES, ZONES, KindCluster
 from tests.kind.plugin import command, environment, kubectl_loadmaster
+from tests.kind.scheduler import Scheduler
 from tests.kind.workloads import SOON, a_pod, apply, why_pending
-from tests.node.scheduler import Scheduler
 
 
 @pytest.fixture

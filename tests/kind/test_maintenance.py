@@ -10,6 +10,7 @@ import pytest
 from tests.controlplane import Client, wait_until
 from tests.kind.cluster import NODES, KindCluster
 from tests.kind.release import HELM_SECONDS
+from tests.kind.scheduler import Scheduler
 from tests.kind.workloads import (
     HOST,
     a_deployment,
@@ -22,7 +23,6 @@ from tests.kind.workloads import (
     spread_over,
     wait_running,
 )
-from tests.node.scheduler import Scheduler
 
 CONTROL_PLANE, WORKER = NODES[:2]
 AWAY_SECONDS = 5

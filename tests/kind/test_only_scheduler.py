@@ -15,8 +15,8 @@ from tests.controlplane.client import Object
 from tests.kind import specs
 from tests.kind.cluster import NODES, KindCluster
 from tests.kind.release import HELM_SECONDS, upgraded
+from tests.kind.scheduler import Scheduler
 from tests.kind.workloads import a_deployment, a_template, apply, rollout, schedulers_of
-from tests.node.scheduler import Scheduler
 
 CONTROL_PLANE: Final = NODES[0]
 RUNNING: Final = "/etc/kubernetes/manifests/kube-scheduler.yaml"

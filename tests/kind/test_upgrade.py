@@ -15,8 +15,8 @@ from tests.controlplane import Client, wait_until
 from tests.kind import earlier_image, image
 from tests.kind.cluster import NODES, KindCluster
 from tests.kind.release import NAMESPACE, RELEASE, run_helm
+from tests.kind.scheduler import Scheduler
 from tests.kind.workloads import HOST, a_pod, is_running
-from tests.node.scheduler import Scheduler
 
 BEFORE: Final = release_before()
 NAME: Final = "upgraded"

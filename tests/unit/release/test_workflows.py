@@ -26,7 +26,7 @@ def test_each_target_of_make_that_a_workflow_names_exists() -> None:
 
     named = {name for step in STEPS for name in re.findall(r"\bmake ([a-z-]+)", step.get("run", ""))}
 
-    tests, release = {"check", "test", "node-test", "kind-test", "skew-test", "docs-test"}, {"dist", "sbom", "krew"}
+    tests, release = {"check", "test", "kind-test", "skew-test", "docs-test"}, {"dist", "sbom", "krew"}
     assert tests | release | {"docs-version"} <= named
     assert named - targets == set()
 
