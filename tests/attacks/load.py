@@ -10,7 +10,7 @@ from typing import Final
 import orjson
 
 from tests.bench import usage
-from tests.bench.api import CONNECTIONS, ServerApi
+from tests.bench.api import CONNECTIONS, Api
 from tests.bench.board import Board, Group, PodRecord
 from tests.bench.wire import Job, Request, Server, send_all
 from tests.controlplane import Component, a_pod
@@ -77,7 +77,7 @@ class MemoryMeter:
 class PlainLoad:
     """Creates plain pods as quickly as they are bound."""
 
-    def __init__(self, server: Server, api: ServerApi, scheduler: Component, board: Board) -> None:
+    def __init__(self, server: Server, api: Api, scheduler: Component, board: Board) -> None:
         self._server = server
         self._api = api
         self._scheduler = scheduler

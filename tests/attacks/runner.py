@@ -12,7 +12,7 @@ from typing import Final
 from tests.attacks.attack import Attack, Object, Target
 from tests.attacks.load import Figures, MemoryMeter, PlainLoad
 from tests.bench import usage
-from tests.bench.api import Api, ServerApi, create, kind_of
+from tests.bench.api import Api, create, kind_of
 from tests.bench.background import Threads
 from tests.bench.board import Board
 from tests.bench.measure import PLAIN, start_observer
@@ -82,7 +82,7 @@ def run(attack: Attack, nodes: int, seconds: float, checkout: Path, tell: Callab
         controlplane = stack.enter_context(ControlPlane(PLAIN))
         credentials = controlplane.credentials
         server = Server(controlplane.apiserver.port, credentials.ca, credentials.tokens["admin"])
-        api = stack.enter_context(ServerApi(server))
+        api = stack.enter_context(Api(server))
         names = [f"node-{number}" for number in range(nodes)]
         create_all(api, (a_node(name, zone=f"zone-{number % 3}") for number, name in enumerate(names)))
         for namespace in (HOSTILE, "warm-up", "before", "during", "after"):

@@ -26,7 +26,7 @@ from tests.attacks.attack import Attack, Object, Target
 from tests.attacks.catalog import ATTACKS
 from tests.attacks.runner import create_all, delete_all
 from tests.bench import usage
-from tests.bench.api import Api, ServerApi
+from tests.bench.api import Api
 from tests.bench.background import Threads
 from tests.bench.wire import Request, Server
 from tests.cluster.loadmaster import http_get, install_rbac, start, sum_of
@@ -171,7 +171,7 @@ def run(minutes: float) -> list[Sample]:
         controlplane = stack.enter_context(ControlPlane(Settings(kwok=True)))
         credentials = controlplane.credentials
         server = Server(controlplane.apiserver.port, credentials.ca, credentials.tokens["admin"])
-        api = stack.enter_context(ServerApi(server))
+        api = stack.enter_context(Api(server))
         nodes = [f"node-{number}" for number in range(NODES)]
         create_all(api, (a_node(name, zone=f"zone-{number % 3}") for number, name in enumerate(nodes)))
         for namespace in (CHURNED, HOSTILE):

@@ -4,7 +4,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, Protocol, Self, cast
+from typing import Any, Final, Self, cast
 from urllib.parse import quote
 
 import orjson
@@ -20,30 +20,8 @@ IDLE_SECONDS: Final = 30.0
 """A connection that was not used for so long is replaced: after 90 the API server closes it."""
 
 
-class Api(Protocol):
-    """What the executor needs of an API server."""
-
-    def path(self, kind: str, namespace: str = "", name: str = "", subresource: str = "") -> tuple[str, str]:
-        """The path of objects and what to call them: `("/api/v1/namespaces/a/pods/b/status", "pods/status")`.
-
-        `kind` is `v1/Pod`. Raises KeyError if the API server has no such kind.
-        """
-
-    def is_namespaced(self, kind: str) -> bool:
-        """Whether its objects are in namespaces."""
-
-    def bulk(self, jobs: Sequence[Job], done: Callable[[int, float], None]) -> None:
-        """Carry out many jobs at once; `done` is told the number of each and when its last request was sent.
-
-        Raises Refused or WireError.
-        """
-
-    def send(self, request: Request) -> Answer:
-        """One request; the answer whatever it is. From any thread. Raises WireError."""
-
-
-class ServerApi:
-    """The one of a real API server. `own` counts its requests, as tests.bench.usage names them.
+class Api:
+    """An API server. `own` counts its requests, as tests.bench.usage names them.
 
     A context manager: leaving it closes its connections.
     """
@@ -64,19 +42,29 @@ class ServerApi:
             wire.close()
 
     def path(self, kind: str, namespace: str = "", name: str = "", subresource: str = "") -> tuple[str, str]:
+        """The path of objects and what to call them: `("/api/v1/namespaces/a/pods/b/status", "pods/status")`.
+
+        `kind` is `v1/Pod`. Raises KeyError if the API server has no such kind.
+        """
         prefix, plural, namespaced = self._kind(kind)
         scope = ["namespaces", namespace] if namespaced and namespace else []
         path = "/".join(part for part in (prefix, *scope, plural, quote(name), subresource) if part)
         return path, "/".join(filter(None, (plural, subresource)))
 
     def is_namespaced(self, kind: str) -> bool:
+        """Whether its objects are in namespaces."""
         return self._kind(kind)[2]
 
     def bulk(self, jobs: Sequence[Job], done: Callable[[int, float], None]) -> None:
+        """Carry out many jobs at once; `done` is told the number of each and when its last request was sent.
+
+        Raises Refused or WireError.
+        """
         self._count(request for job in jobs for request in job)
         send_all(self._server, jobs, CONNECTIONS, done)
 
     def send(self, request: Request) -> Answer:
+        """One request; the answer whatever it is. From any thread. Raises WireError."""
         self._count([request])
         wire, used = getattr(self._mine, "wire", (None, 0.0))
         now = time.monotonic()

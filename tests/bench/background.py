@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from tests.bench.api import Api, Object, create, kind_of
 from tests.bench.board import PodRecord
@@ -13,13 +12,6 @@ from tests.bench.wire import Request, WireError
 
 Step = Callable[[], bool]
 """One beat of something that goes on; False when there is no more to do."""
-
-
-class Background(Protocol):
-    """Runs steps beside the rest."""
-
-    def every(self, seconds: float, step: Step) -> None:
-        """Call `step` in each interval until it returns False."""
 
 
 class Threads:
@@ -32,6 +24,7 @@ class Threads:
         """Why one of them ended."""
 
     def every(self, seconds: float, step: Step) -> None:
+        """Call `step` in each interval until it returns False."""
         thread = threading.Thread(target=self._run, args=(seconds, step), daemon=True)
         self._threads.append(thread)
         thread.start()

@@ -2,7 +2,7 @@
 
 import sys
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import yaml
 
@@ -15,18 +15,6 @@ OURS: Final = "loadmaster"
 PEER: Final = "kube-scheduler"
 
 
-class Contender(Protocol):
-    """A scheduler that can be measured."""
-
-    name: str
-
-    def scheduler_name(self, workload: Workload) -> str:
-        """What its pods name as their scheduler."""
-
-    def start(self, controlplane: ControlPlane, workload: Workload) -> Component:
-        """Start the process on a new control plane and return when it is ready."""
-
-
 @dataclass
 class KubeScheduler:
     """As it comes, except for the limit on its client."""
@@ -37,9 +25,11 @@ class KubeScheduler:
     name: str = PEER
 
     def scheduler_name(self, workload: Workload) -> str:
+        """What pods name as their scheduler."""
         return configured_name(workload) or "default-scheduler"
 
     def start(self, controlplane: ControlPlane, workload: Workload) -> Component:
+        """Start the process on a new control plane and return when it is ready."""
         further = feature_gates(workload)
         return controlplane.start_kube_scheduler(
             workload.scheduler_config, qps=self.qps, burst=self.burst, further=further
@@ -69,6 +59,9 @@ class Loadmaster:
             return [*self.command, "run", *common, *config, *gates]
 
         return controlplane.spawn(self.name, argv, loadmaster.is_ready)
+
+
+Contender = KubeScheduler | Loadmaster
 
 
 def feature_gates(workload: Workload) -> list[str]:

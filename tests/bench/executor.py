@@ -5,14 +5,15 @@ once seen bound. So a pod that is deleted afterwards has still been scheduled.
 """
 
 import fnmatch
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from tests.bench import operations as ops
 from tests.bench.api import Api, Object, create, fetch, merge, must, replace
-from tests.bench.background import Background, Churning, Deleting
+from tests.bench.background import Churning, Deleting, Threads
 from tests.bench.board import Board, Group, PodRecord
 from tests.bench.claims import allocations
 from tests.bench.objects import (
@@ -27,6 +28,7 @@ from tests.bench.objects import (
     resource_slice,
     with_claim,
 )
+from tests.bench.progress import Progress
 from tests.bench.wire import Job, Request
 from tests.bench.workloads import Workload
 
@@ -41,32 +43,6 @@ CONFLICT: Final = 409
 
 class WorkloadFailed(Exception):
     """The workload did not come to its end. The text says why."""
-
-
-class World(Protocol):
-    """What the executor waits in."""
-
-    def now(self) -> float:
-        """Seconds, monotonic."""
-
-    def sleep(self, seconds: float) -> None:
-        """Wait."""
-
-    def check(self) -> None:
-        """Raise WorkloadFailed if the scheduler or the observer has ended, or the time is up."""
-
-
-class Listener(Protocol):
-    """Hears how far it is."""
-
-    def doing(self, what: str, total: int) -> None:
-        """An operation begins, on this many objects."""
-
-    def done(self, count: int) -> None:
-        """So many of them are done."""
-
-    def collecting(self, on: bool) -> None:
-        """The measured part begins, or has ended."""
 
 
 @dataclass(slots=True)
@@ -87,9 +63,12 @@ class Executor:
     scheduler_name: str
     api: Api
     board: Board
-    world: World
-    background: Background
-    listener: Listener
+    background: Threads
+    progress: Progress
+    check: Callable[[], None]
+    """Raises WorkloadFailed if the scheduler or the observer has ended, or the time is up."""
+    begin: Callable[[], None]
+    """Called when the measured part begins."""
     stall_seconds: float = 60.0
     """A wait is given up when for so long no pod got on."""
 
@@ -106,7 +85,7 @@ class Executor:
     def run(self) -> None:
         """All operations. Raises WorkloadFailed, Refused or WireError."""
         for number, operation in enumerate(self.workload.operations):
-            self.world.check()
+            self.check()
             self._run(number, operation)
         if self.collection is None:
             raise WorkloadFailed("nothing was measured: no operation collects metrics")
@@ -128,7 +107,7 @@ class Executor:
             case ops.Barrier():
                 self._barrier(operation)
             case ops.Sleep():
-                self.world.sleep(operation.duration)
+                time.sleep(operation.duration)
             case ops.StartCollecting():
                 self._start_collecting(operation.namespaces, operation.label_selector)
             case ops.StopCollecting():
@@ -194,17 +173,17 @@ class Executor:
         """Both the object and its status are written over, as there: what the template does not have is gone."""
         if operation.namespace:
             self._namespace(operation.namespace)
-        self.listener.doing(f"update {operation.template_path.stem}", operation.count)
-        due = self.world.now()
+        self.progress.doing(f"update {operation.template_path.stem}", operation.count)
+        due = time.monotonic()
         for index in range(operation.count):
             if operation.update_per_second:
-                due = max(due + 1 / operation.update_per_second, self.world.now())
-                self.world.sleep(max(0.0, due - self.world.now()))
+                due = max(due + 1 / operation.update_per_second, time.monotonic())
+                time.sleep(max(0.0, due - time.monotonic()))
             obj = for_scheduler(make(operation.template_path, {}, index, operation.count), self.scheduler_name)
             for subresource in ("/".join(operation.subresources), "status"):
                 must(self.api, replace(self.api, obj, operation.namespace, subresource))
-            self.listener.done(index + 1)
-            self.world.check()
+            self.progress.done(index + 1)
+            self.check()
 
     def _create_driver(self, operation: ops.CreateResourceDriver) -> None:
         nodes = [name for name in self._node_names if fnmatch.fnmatchcase(name, operation.nodes)]
@@ -283,9 +262,9 @@ class Executor:
 
     def _steady_state(self, operation: ops.CreatePods, namespace: str) -> None:
         """Pods are deleted when all are bound, and as many created again, until the time is over."""
-        end = self.world.now() + operation.duration
+        end = time.monotonic() + operation.duration
         path, what = self.api.path("v1/Pod", namespace)
-        while self.world.now() < end:
+        while time.monotonic() < end:
             group = self._make_pods(operation, namespace)
             self._await("steady state", len(group), lambda group=group: group.bound, until=end)  # type: ignore[misc]
             if group.complete:
@@ -300,8 +279,8 @@ class Executor:
                 self.background.every(interval, deleting.beat)
                 return
             while deleting.beat():
-                self.world.sleep(interval)
-                self.world.check()
+                time.sleep(interval)
+                self.check()
             return
         path, what = self.api.path("v1/Pod", operation.namespace)
         selector = ",".join(f"{key}%3D{value}" for key, value in operation.label_selector.items())
@@ -338,7 +317,7 @@ class Executor:
 
     def _bulk(self, what: str, jobs: Sequence[Job], done: Callable[[int, float], None] | None = None) -> None:
         """Carry out jobs, telling how far they are."""
-        self.listener.doing(what, len(jobs))
+        self.progress.doing(what, len(jobs))
         count = 0
 
         def one_done(number: int, at: float) -> None:
@@ -346,7 +325,7 @@ class Executor:
             count += 1
             if done:
                 done(number, at)
-            self.listener.done(count)
+            self.progress.done(count)
 
         self.api.bulk(jobs, one_done)
 
@@ -354,12 +333,12 @@ class Executor:
         self, what: str, total: int, count: Callable[[], int], *, every: float = POLL, until: float | None = None
     ) -> None:
         """Return when `count` has reached `total`, or at the time `until`. Raises WorkloadFailed when nothing moves."""
-        self.listener.doing(f"{what}: wait", total)
-        last, bound, moved = -1, -1, self.world.now()
+        self.progress.doing(f"{what}: wait", total)
+        last, bound, moved = -1, -1, time.monotonic()
         while True:
             self.board.refresh()
-            found, now = count(), self.world.now()
-            self.listener.done(found)
+            found, now = count(), time.monotonic()
+            self.progress.done(found)
             if found >= total or (until is not None and now >= until):
                 return
             if found != last or self.board.bound != bound:
@@ -367,23 +346,24 @@ class Executor:
             if now - moved > self.stall_seconds:
                 text = f"{found:,} of {total:,} pods, and no change in {self.stall_seconds:.0f} s"
                 raise WorkloadFailed(f"{what}: {text}")
-            self.world.check()
-            self.world.sleep(every)
+            self.check()
+            time.sleep(every)
 
     def _start_collecting(self, namespaces: Sequence[str], labels: Mapping[str, str]) -> None:
         if self._collecting:
             raise WorkloadFailed("two measurements overlap")
         self._collecting = True
-        self.listener.collecting(True)
-        self.collection = Collection(namespaces, labels, self.world.now())
+        self.progress.collecting(True)
+        self.begin()
+        self.collection = Collection(namespaces, labels, time.monotonic())
 
     def _stop_collecting(self) -> None:
         if self.collection is None or not self._collecting:
             raise WorkloadFailed("stopCollectingMetrics without a beginning")
         self._collecting = False
         self.board.refresh()
-        self.collection.stop = self.world.now()
-        self.listener.collecting(False)
+        self.collection.stop = time.monotonic()
+        self.progress.collecting(False)
 
 
 def measured(board: Board, collection: Collection) -> list[PodRecord]:

@@ -22,7 +22,7 @@ from scheduler.kube.services.service_proxy import RunningScheduler
 from scheduler.process.metrics import Metrics
 from tests.attacks.runner import create_all
 from tests.bench import simulate
-from tests.bench.api import ServerApi
+from tests.bench.api import Api
 from tests.bench.measure import PLAIN
 from tests.bench.wire import Server
 from tests.cluster.loadmaster import NAMESPACE, install_rbac, metric
@@ -49,7 +49,7 @@ PODS: Final[Mapping[str, Mapping[str, Any]]] = {
 """Name → what keeps the pod waiting: everywhere the same, a label, other pods, and room that it may not make."""
 
 
-def fill(controlplane: ControlPlane, api: ServerApi) -> None:
+def fill(controlplane: ControlPlane, api: Api) -> None:
     """Create the nodes, the pods that run, and those that are asked about. Raises Refused or WireError."""
     create_all(api, map(_new, map(simulate.a_node, range(simulate.NODES))))
     by_namespace: dict[str, list[dict[str, Any]]] = {}
@@ -95,7 +95,7 @@ def measure(rounds: int) -> Iterator[tuple[str, float, float]]:
         controlplane = stack.enter_context(ControlPlane(PLAIN))
         credentials = controlplane.credentials
         server = Server(controlplane.apiserver.port, credentials.ca, credentials.tokens["admin"])
-        fill(controlplane, stack.enter_context(ServerApi(server)))
+        fill(controlplane, stack.enter_context(Api(server)))
         install_rbac(controlplane)
         user = asker(controlplane)
         admin = stack.enter_context(controlplane.client())

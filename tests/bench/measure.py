@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tests.bench import observer, usage
-from tests.bench.api import ServerApi
+from tests.bench.api import Api
 from tests.bench.background import Threads
 from tests.bench.board import Board
 from tests.bench.contenders import Contender
-from tests.bench.executor import Executor, Listener, WorkloadFailed, measured
+from tests.bench.executor import Executor, WorkloadFailed, measured
 from tests.bench.gates import set_by
 from tests.bench.objects import POD_GROUPS
+from tests.bench.progress import Progress
 from tests.bench.rates import percentile, throughput, timeline
 from tests.bench.results import Measurement
 from tests.bench.verify import problems
@@ -49,7 +50,7 @@ class Patience:
 
 
 def measure(
-    workload: Workload, contender: Contender, round_number: int, patience: Patience, listener: Listener
+    workload: Workload, contender: Contender, round_number: int, patience: Patience, progress: Progress
 ) -> Measurement:
     """Measure one scheduler; nothing is left when this returns or raises.
 
@@ -60,7 +61,7 @@ def measure(
         settings = settings.with_feature_gates(gates, POD_GROUPS)
     with ControlPlane(settings) as controlplane:
         scheduler = contender.start(controlplane, workload)
-        run = Run(controlplane, scheduler, start_observer(controlplane), patience, listener)
+        run = Run(controlplane, scheduler, start_observer(controlplane), patience, progress)
         with run.api:
             try:
                 executor = run.carry_out(workload, contender.scheduler_name(workload))
@@ -80,18 +81,18 @@ class Run:
         scheduler: Component,
         watching: Component,
         patience: Patience,
-        listener: Listener,
+        progress: Progress,
     ) -> None:
         self._controlplane = controlplane
         self._scheduler = scheduler
         self._watching = watching
         self._patience = patience
-        self._listener = listener
+        self._progress = progress
         self._deadline = time.monotonic() + patience.total
         self._before = Spent()
         credentials = controlplane.credentials
         server = Server(controlplane.apiserver.port, credentials.ca, credentials.tokens["admin"])
-        self.api = ServerApi(server)
+        self.api = Api(server)
         self.background = Threads()
 
     def carry_out(self, workload: Workload, scheduler_name: str) -> Executor:
@@ -102,21 +103,14 @@ class Run:
                 scheduler_name,
                 self.api,
                 Board(log.read),
-                world=self,
                 background=self.background,
-                listener=self,
+                progress=self._progress,
+                check=self.check,
+                begin=self.begin,
                 stall_seconds=self._patience.stall,
             )
             executor.run()
         return executor
-
-    # --- World ---
-
-    def now(self) -> float:
-        return time.monotonic()
-
-    def sleep(self, seconds: float) -> None:
-        time.sleep(seconds)
 
     def check(self) -> None:
         for component in (self._scheduler, self._watching):
@@ -127,19 +121,9 @@ class Run:
         if time.monotonic() > self._deadline:
             raise WorkloadFailed(f"not at its end after {self._patience.total:.0f} s")
 
-    # --- Listener ---
-
-    def doing(self, what: str, total: int) -> None:
-        self._listener.doing(what, total)
-
-    def done(self, count: int) -> None:
-        self._listener.done(count)
-
-    def collecting(self, on: bool) -> None:
-        self._listener.collecting(on)
-        if on:
-            # No wait before: if the preparation has left a scheduler something to do, Events above all, it pays for it.
-            self._before = self._spent()
+    def begin(self) -> None:
+        """Count from here. There is no wait before: what the preparation has left to do, the scheduler pays for."""
+        self._before = self._spent()
 
     def result(self, executor: Executor, scheduler: str, round_number: int) -> Measurement:
         """What it amounts to, when the scheduler has come to rest. Raises WorkloadFailed if the outcome is wrong."""

@@ -8,7 +8,7 @@ import pytest
 from tests.attacks.attack import Attack, Target
 from tests.attacks.catalog import ATTACKS
 from tests.attacks.runner import create_all, delete_all
-from tests.bench.api import Api, ServerApi
+from tests.bench.api import Api
 from tests.bench.wire import Server
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.loadmaster import node_of
@@ -29,7 +29,7 @@ def attacker(cluster: Cluster) -> Iterator[Api]:
     if not isinstance(cluster, ControlPlane):
         pytest.skip("sends what is hostile to the control plane of the tests only")
     credentials = cluster.credentials
-    with ServerApi(Server(cluster.apiserver.port, credentials.ca, credentials.tokens["admin"])) as api:
+    with Api(Server(cluster.apiserver.port, credentials.ca, credentials.tokens["admin"])) as api:
         yield api
 
 

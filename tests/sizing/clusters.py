@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from scheduler.framework.nodes.resources import PODS
-from tests.bench.api import ServerApi, create, fetch, merge
+from tests.bench.api import Api, create, fetch, merge
 from tests.bench.wire import Job, Server
 from tests.controlplane import Component, ControlPlane, Settings
 from tests.controlplane.cluster import Cluster
@@ -76,17 +76,17 @@ class RealCluster(ControlPlane):
             for family in self._size.families():
                 api.bulk([_requests(api, family, number) for number in range(family.count)], lambda *_: None)
 
-    def api(self) -> ServerApi:
+    def api(self) -> Api:
         return api_of(self)
 
 
 AnyCluster = SimulatedCluster | RealCluster
 
 
-def api_of(cluster: AnyCluster) -> ServerApi:
+def api_of(cluster: AnyCluster) -> Api:
     """A client of its API server."""
     credentials = cluster.credentials
-    return ServerApi(Server(cluster.port, credentials.ca, credentials.tokens["admin"]))
+    return Api(Server(cluster.port, credentials.ca, credentials.tokens["admin"]))
 
 
 def cluster_of(kind: str, size: Size) -> AnyCluster:
@@ -94,18 +94,18 @@ def cluster_of(kind: str, size: Size) -> AnyCluster:
     return RealCluster(size) if kind == REAL else SimulatedCluster(size)
 
 
-def add(api: ServerApi, objects: Iterable[tuple[str, Object]]) -> None:
+def add(api: Api, objects: Iterable[tuple[str, Object]]) -> None:
     """Create pods, given as (namespace, object)."""
     api.bulk([[create(api, obj, namespace)] for namespace, obj in objects], lambda *_: None)
 
 
-def waiting(api: ServerApi) -> int:
+def waiting(api: Api) -> int:
     """How many pods have no node; at most as many as a page has."""
     path, what = api.path("v1/Pod")
     return len(fetch(api, f"{path}?fieldSelector=spec.nodeName%3D&limit=10", what)["items"])
 
 
-def _requests(api: ServerApi, family: Family, number: int) -> Job:
+def _requests(api: Api, family: Family, number: int) -> Job:
     """Those that create an object and, of a pod, let it run."""
     obj = {"apiVersion": _api_version(family), "kind": family.kind, **family.make(number)}
     namespace = obj["metadata"].get("namespace", "")

@@ -15,7 +15,7 @@ from typing import Final
 import orjson
 
 from tests.bench import usage
-from tests.bench.api import ServerApi, must
+from tests.bench.api import Api, must
 from tests.bench.wire import Request
 from tests.cluster.loadmaster import NAMESPACE, is_ready, serving
 from tests.controlplane import wait_until
@@ -78,7 +78,7 @@ def measure(kind: str, size: Size, pods_a_kind: int, idle_seconds: float, note: 
 class _Run:
     """One cluster and the schedulers on it."""
 
-    def __init__(self, cluster: AnyCluster, api: ServerApi, size: Size, note: Callable[[str], None]) -> None:
+    def __init__(self, cluster: AnyCluster, api: Api, size: Size, note: Callable[[str], None]) -> None:
         self._cluster = cluster
         self._api = api
         self._size = size
