@@ -28,21 +28,17 @@ class Coscheduled(Grouping):
     ) -> None:
         """`plugin`: with other arguments by default."""
         super().__init__(plugin, *plugins, nodes=nodes, gates=gates, **options)
+        self.statuses = self.engine.group_parts.statuses
+        self.statuses._writer._writer = self  # type: ignore[assignment]
+        self.statuses._now = lambda: 1_700_000_000.0
 
     def create(
         self, name: str = "g", minimum: int = 3, annotations: GroupAnnotations | None = None, **spec: Any
     ) -> None:
         """Let the watch show a PodGroup, or its new version."""
-        self._version += 1
-        metadata = GroupedMeta(
-            name=name,
-            namespace="default",
-            uid=f"uid of {name}",
-            resource_version=str(self._version),
-            group_annotations=annotations,
-        )
-        group = api.PodGroup(metadata=metadata, spec=api.PodGroupSpec(min_member=minimum, **spec))
-        self.engine.object_handlers.object_changed(COSCHEDULING_POD_GROUP, group)
+        metadata = GroupedMeta(name=name, namespace="default", uid=f"uid of {name}", group_annotations=annotations)
+        spec_of_group = api.PodGroupSpec(min_member=minimum, **spec)
+        self.show(COSCHEDULING_POD_GROUP, api.PodGroup(metadata=metadata, spec=spec_of_group))
 
     def delete(self, name: str = "g") -> None:
         """Let the watch show that a PodGroup is deleted."""

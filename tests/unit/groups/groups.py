@@ -3,12 +3,12 @@
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from scheduler import framework as fw
 from scheduler.api.groups import pod_groups as api
 from scheduler.api.objects import ObjectMeta
 from scheduler.config.feature_gates import FeatureGates
-from scheduler.framework.errors import ApiError
 from scheduler.framework.events import POD_GROUP
 from scheduler.groups.cycle import PodGroupCycle
 from scheduler.testing import a_node, a_pod
@@ -18,25 +18,6 @@ from tests.unit.cycle.fakes import PROFILE, EngineUnderTest, an_engine
 GATES = FeatureGates(generic_workload=True)
 
 
-class ApiForGroups:
-    """Takes patches of groups' status as the API server does."""
-
-    def __init__(self, groups: "Groups") -> None:
-        self.groups = groups
-        self.patches: list[Any] = []
-        self.refusals: list[Exception] = []
-
-    async def patch(self, resource: str, name: str, namespace: str, patch: Any, subresource: str = "") -> Any:
-        if self.refusals:
-            raise self.refusals.pop(0)
-        group = self.groups.object(name)
-        if group is None:
-            raise ApiError(404, f'podgroups.scheduling.k8s.io "{name}" not found')
-        self.patches.append(patch)
-        conditions = msgspec.convert(patch["status"]["conditions"], tuple[api.Condition, ...])
-        return self.groups.store(group, conditions)
-
-
 class Grouping:
     """An engine with groups on, whose nodes have room for two pods of one core each."""
 
@@ -44,12 +25,43 @@ class Grouping:
         self.under_test: EngineUnderTest = an_engine(*plugins, **options)
         self.engine = self.under_test.engine
         self._version = 0
+        self.patches: list[dict[str, Any]] = []
+        """Of statuses, as the API server has taken them."""
+        self.errors: list[Exception] = []
+        """What it answers first."""
+        self.unknown: set[str] = set()
+        """The fields of a status that it does not keep."""
         self.under_test.see(*(a_node(f"n{number}", cpu="2") for number in range(nodes)))
 
     @property
     def cycle(self) -> PodGroupCycle:
         assert self.engine.group_parts.cycle is not None
         return self.engine.group_parts.cycle
+
+    def show(self, resource: str, shown: Any) -> Any:
+        """Let the watch show an object, in a new version."""
+        self._version += 1
+        metadata = structs.replace(shown.metadata, resource_version=str(self._version))
+        new = structs.replace(shown, metadata=metadata)
+        self.engine.object_handlers.object_changed(resource, new)
+        return new
+
+    def show_written(self, resource: str, metadata: dict[str, Any], **content: Any) -> None:
+        """Let the watch show a new version of an object that is read as it is written."""
+        self._version += 1
+        metadata = {"uid": f"u-{metadata['name']}", "resourceVersion": str(self._version), **metadata}
+        written = fw.Unstructured.from_dict({"metadata": metadata, **content})
+        self.engine.object_handlers.object_changed(resource, written)
+
+    async def patch(self, resource: str, name: str, namespace: str, patch: Any, subresource: str = "") -> Any:
+        """Take the status of a group, as the API server does."""
+        assert subresource == "status"
+        if self.errors:
+            raise self.errors.pop(0)
+        found: Any = self.engine.objects.get(resource, name, namespace)
+        self.patches.append(patch["status"])
+        kept = {field: value for field, value in patch["status"].items() if field not in self.unknown}
+        return self.show(resource, structs.replace(found, status=msgspec.convert(kept, type(found.status))))
 
     @property
     def bound(self) -> dict[str, str]:
@@ -70,8 +82,7 @@ class Groups(Grouping):
 
     def __init__(self, *plugins: type[fw.Plugin], nodes: int = 2, gates: FeatureGates = GATES, **options: Any) -> None:
         super().__init__(*plugins, nodes=nodes, gates=gates, **options)
-        self.api = ApiForGroups(self)
-        self.cycle._conditions._writer._writer = self.api  # type: ignore[assignment]
+        self.cycle._conditions._writer._writer = self  # type: ignore[assignment]
 
     def create(self, name: str = "g", minimum: int | None = 3, priority: int | None = None) -> None:
         """Let the watch show a group; without a minimum it is no gang."""
@@ -80,17 +91,10 @@ class Groups(Grouping):
         self.store(api.PodGroup(metadata=ObjectMeta(name=name, namespace="default", uid=f"uid of {name}"), spec=spec))
 
     def store(self, group: api.PodGroup, conditions: tuple[api.Condition, ...] = ()) -> api.PodGroup:
-        self._version += 1
-        metadata = ObjectMeta(
-            name=group.metadata.name,
-            namespace=group.metadata.namespace,
-            uid=group.metadata.uid,
-            resource_version=str(self._version),
-            generation=group.metadata.generation or 1,
+        shown: api.PodGroup = self.show(
+            POD_GROUP, structs.replace(group, status=api.PodGroupStatus(conditions=conditions))
         )
-        new = api.PodGroup(metadata=metadata, spec=group.spec, status=api.PodGroupStatus(conditions=conditions))
-        self.engine.object_handlers.object_changed(POD_GROUP, new)
-        return new
+        return shown
 
     def object(self, name: str = "g") -> Any:
         return self.engine.objects.get(POD_GROUP, name, "default")

@@ -73,7 +73,7 @@ async def test_a_condition_that_was_true_stays_true() -> None:
     await groups.schedule()
 
     assert groups.condition() == ("True", "Scheduled", "")
-    assert len(groups.api.patches) == 1
+    assert len(groups.patches) == 1
 
 
 async def test_a_group_that_is_no_gang_binds_what_fits() -> None:
@@ -262,13 +262,13 @@ async def test_a_condition_is_sent_again_after_a_conflict() -> None:
     groups = Groups()
     groups.create()
     groups.pods(3)
-    groups.api.refusals = [ApiError(409, "changed meanwhile")]
+    groups.errors = [ApiError(409, "changed meanwhile")]
 
     await groups.schedule()
     for _ in range(50):
         await settle()
 
-    assert groups.api.refusals == []
+    assert groups.errors == []
 
 
 async def test_a_condition_becomes_true_whatever_is_said_while_it_is_sent() -> None:
@@ -294,7 +294,7 @@ async def test_pods_without_a_group_are_scheduled_as_ever() -> None:
     await groups.schedule()
 
     assert groups.bound == {"alone": "n0"}
-    assert groups.api.patches == []
+    assert groups.patches == []
 
 
 async def test_without_the_gates_nothing_is_made_for_groups() -> None:

@@ -86,4 +86,4 @@ async def test_the_condition_becomes_what_it_becomes_in_kube_scheduler(case: Cas
     assert groups.condition(name) == tuple(case["condition"])
     (condition,) = groups.object(name).status.conditions
     assert (condition.last_transition_time == SCHEDULED_BEFORE) == case.get("keeps_time", False)
-    assert condition.observed_generation == (case.get("generation", 1) if groups.api.patches else 0)
+    assert condition.observed_generation == (case.get("generation", 1) if groups.patches else 0)

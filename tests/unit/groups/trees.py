@@ -41,17 +41,10 @@ class Trees(Groups):
             fields["scheduling_constraints"] = api.SchedulingConstraints(topology=topology)
         policy = api.SchedulingPolicy(gang=gang)
         spec = api.PodGroupSpec(scheduling_policy=policy, parent_composite_pod_group_name=parent or None, **fields)
-        self._version += 1
         metadata = ObjectMeta(
-            name=name,
-            namespace="default",
-            uid=f"uid of {name}",
-            resource_version=str(self._version),
-            generation=1,
-            creation_timestamp=created,
+            name=name, namespace="default", uid=f"uid of {name}", generation=1, creation_timestamp=created
         )
-        shown = api.PodGroup(metadata=metadata, spec=spec)
-        self.engine.object_handlers.object_changed(resource, shown)
+        self.show(resource, api.PodGroup(metadata=metadata, spec=spec))
 
     def remove(self, resource: str, name: str) -> None:
         """Let the watch show that a group is gone."""

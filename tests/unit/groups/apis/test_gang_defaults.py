@@ -30,10 +30,7 @@ class Labelled(Owned):
 
     def label(self, gang: str = "") -> None:
         """Let the watch show the namespace of all pods, with this label or without any."""
-        self._version += 1
-        labels = {"loadmaster.dev/gang": gang} if gang else {}
-        metadata = {"name": "default", "uid": "u", "resourceVersion": str(self._version), "labels": labels}
-        self.engine.object_handlers.object_changed(fw.NAMESPACE, fw.Unstructured.from_dict({"metadata": metadata}))
+        self.show_written(fw.NAMESPACE, {"name": "default", "labels": {"loadmaster.dev/gang": gang} if gang else {}})
 
     def group_name(self, pod: fw.Pod) -> str:
         return self.under_test.framework.handle.pod_groups.name_of(pod)

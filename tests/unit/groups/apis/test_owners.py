@@ -32,18 +32,10 @@ class Owned(Coscheduled):
 
     def workload(self, resource: str, name: str, spec: dict[str, Any], made_by: str = "", **status: Any) -> None:
         """Let the watch show a workload, or its new version; `made_by`: kind/name of its owner."""
-        self._version += 1
         kind, _, maker = made_by.partition("/")
         owner = {"apiVersion": "v1", "kind": kind, "name": maker, "uid": "u", "controller": True}
-        metadata = {
-            "name": name,
-            "namespace": "default",
-            "uid": f"u-{name}",
-            "resourceVersion": str(self._version),
-            "ownerReferences": [owner] if made_by else [],
-        }
-        written = fw.Unstructured.from_dict({"metadata": metadata, "spec": spec, "status": status})
-        self.engine.object_handlers.object_changed(resource, written)
+        metadata = {"name": name, "namespace": "default", "ownerReferences": [owner] if made_by else []}
+        self.show_written(resource, metadata, spec=spec, status=status)
 
     def replicated(
         self, count: int, first: int = 0, owner: OwnerReference = JOB_OWNER, prefix: str = "p", **fields: Any

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import msgspec
 import pytest
 
 from scheduler import framework as fw
@@ -17,38 +16,18 @@ from tests.unit.groups.coscheduling import Coscheduled
 class Volcano(Coscheduled):
     """With an API server that keeps the status of Volcano's PodGroups."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.statuses = self.engine.group_parts.statuses
-        self.statuses._writer._writer = self  # type: ignore[assignment]
-        self.statuses._now = lambda: 1_700_000_000.0
-
     def group(self, name: str = "pg", minimum: int = 2, **spec: Any) -> None:
         """Let the watch show a PodGroup."""
         metadata = GroupedMeta(name=name, namespace="default", uid=f"u-{name}")
-        self._show(api.PodGroup(metadata=metadata, spec=api.PodGroupSpec(min_member=minimum, **spec)))
-
-    def _show(self, group: api.PodGroup) -> api.PodGroup:
-        self._version += 1
-        metadata = msgspec.structs.replace(group.metadata, resource_version=str(self._version))
-        group = msgspec.structs.replace(group, metadata=metadata)
-        self.engine.object_handlers.object_changed(VOLCANO_POD_GROUP, group)
-        return group
+        self.show(VOLCANO_POD_GROUP, api.PodGroup(metadata=metadata, spec=api.PodGroupSpec(min_member=minimum, **spec)))
 
     def queue(self, name: str) -> None:
         """Let the watch show a queue."""
-        self._version += 1
-        metadata = {"name": name, "uid": f"u-{name}", "resourceVersion": str(self._version)}
-        self.engine.object_handlers.object_changed(VOLCANO_QUEUE, fw.Unstructured.from_dict({"metadata": metadata}))
+        self.show_written(VOLCANO_QUEUE, {"name": name})
 
     def members(self, count: int, first: int = 0, group: str = "pg") -> list[fw.Pod]:
         names = [f"p{number}" for number in range(first, first + count)]
         return self.see(names, annotations={"scheduling.k8s.io/group-name": group})
-
-    async def patch(self, resource: str, name: str, namespace: str, patch: Any, subresource: str = "") -> Any:
-        assert (resource, subresource) == (VOLCANO_POD_GROUP, "status")
-        group: Any = self.engine.objects.get(VOLCANO_POD_GROUP, name, namespace)
-        return self._show(msgspec.structs.replace(group, status=msgspec.convert(patch["status"], api.PodGroupStatus)))
 
     async def status(self) -> api.PodGroupStatus:
         """The status once what has changed is written."""

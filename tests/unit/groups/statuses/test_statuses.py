@@ -17,45 +17,15 @@ from tests.unit.cycle.fakes import newer
 from tests.unit.groups.coscheduling import Coscheduled
 
 
-class ApiForStatuses:
-    """Takes patches as the API server does."""
-
-    def __init__(self, stage: "Stage") -> None:
-        self.stage = stage
-        self.patches: list[Any] = []
-        self.refusals: list[Exception] = []
-        self.keeps_scheduled = True
-
-    async def patch(self, resource: str, name: str, namespace: str, patch: Any, subresource: str = "") -> Any:
-        assert (resource, subresource) == (COSCHEDULING_POD_GROUP, "status")
-        if self.refusals:
-            raise self.refusals.pop(0)
-        self.patches.append(patch["status"])
-        status = {key: value for key, value in patch["status"].items() if key != "scheduled" or self.keeps_scheduled}
-        return self.stage.store(name, status=msgspec.convert(status, api.PodGroupStatus))
-
-
 class Stage(Coscheduled):
     """With an API server that keeps the status."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.api = ApiForStatuses(self)
-        self.statuses = self.engine.group_parts.statuses
-        self.statuses._writer._writer = self.api  # type: ignore[assignment]
-        self.statuses._now = lambda: 1_700_000_000.0
 
     def object(self, name: str = "g") -> Any:
         return self.engine.objects.get(COSCHEDULING_POD_GROUP, name, "default")
 
     def store(self, name: str, **changes: Any) -> Any:
         """Let the watch show a new version."""
-        self._version += 1
-        group = self.object(name)
-        metadata = msgspec.structs.replace(group.metadata, resource_version=str(self._version))
-        new = msgspec.structs.replace(group, metadata=metadata, **changes)
-        self.engine.object_handlers.object_changed(COSCHEDULING_POD_GROUP, new)
-        return new
+        return self.show(COSCHEDULING_POD_GROUP, msgspec.structs.replace(self.object(name), **changes))
 
     async def status(self, name: str = "g") -> api.PodGroupStatus:
         """The status once what has changed is written."""
@@ -156,32 +126,32 @@ async def test_nothing_is_written_twice() -> None:
     stage.create(minimum=2)
     stage.pods(2)
     await stage.status()
-    written = len(stage.api.patches)
+    written = len(stage.patches)
 
     await stage.schedule()
     stage.store("g")
     for _ in range(3):
         await stage.status()
 
-    assert len(stage.api.patches) == written
+    assert len(stage.patches) == written
 
 
 async def test_a_server_that_does_not_keep_a_count_is_not_told_again_and_again() -> None:
     stage = Stage()
-    stage.api.keeps_scheduled = False
+    stage.unknown = {"scheduled"}
     stage.create(minimum=2)
     pods = stage.pods(2)
     await stage.schedule()
     for pod in pods:
         stage.report(pod, "Running")
     assert await stage.phase() == "Running"
-    written = len(stage.api.patches)
+    written = len(stage.patches)
 
     for _ in range(3):
         stage.store("g")
         await stage.status()
 
-    assert len(stage.api.patches) == written
+    assert len(stage.patches) == written
 
 
 async def test_what_ended_before_this_process_began_still_counts() -> None:
@@ -222,7 +192,7 @@ async def test_a_conflict_is_tried_again_on_the_newest_version(monkeypatch: pyte
     monkeypatch.setattr("scheduler.cycle.status_writer.FIRST_WAIT", 0.0)
     stage = Stage()
     stage.create(minimum=1)
-    stage.api.refusals = [ApiError(409, "it has changed"), ApiError(409, "it has changed")]
+    stage.errors = [ApiError(409, "it has changed"), ApiError(409, "it has changed")]
 
     assert await stage.phase() == "Pending"
 
@@ -230,7 +200,7 @@ async def test_a_conflict_is_tried_again_on_the_newest_version(monkeypatch: pyte
 async def test_a_refusal_is_logged_and_tried_with_the_next_change(caplog: pytest.LogCaptureFixture) -> None:
     stage = Stage()
     stage.create(minimum=1)
-    stage.api.refusals = [ApiError(403, "not allowed")]
+    stage.errors = [ApiError(403, "not allowed")]
     assert await stage.phase() == ""
     assert "The status of an object was not set" in caplog.text
 
@@ -246,7 +216,7 @@ async def test_a_replica_that_does_not_lead_writes_nothing() -> None:
 
     await settle()
 
-    assert stage.api.patches == []
+    assert stage.patches == []
 
 
 async def test_what_is_marked_is_forgotten_with_its_group() -> None:
