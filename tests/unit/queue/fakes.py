@@ -1,6 +1,6 @@
 """Plugins and pods for tests of the queue."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -24,6 +24,7 @@ from scheduler.process.metrics import Metrics
 from scheduler.queue.quota import NO_QUOTA, Quota
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.settings import QueueSettings
+from scheduler.state.nominator import Nominator
 from scheduler.testing import a_pod
 from tests import fakes
 from tests.fakes import FakeClock, sample
@@ -75,40 +76,6 @@ class Gate(PreEnqueuePlugin):
         if "broken" in pod.labels:
             raise RuntimeError("no answer")
         return unresolvable("gated") if pod.spec.scheduling_gates else None
-
-
-class FakeNominator:
-    """Records the calls of the queue, and has no nominations."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[str, str]] = []
-        self.nodes: Collection[str] = ()
-        self.kept: Mapping[str, int] = {}
-
-    def nominated_pods(self, node_name: str) -> Collection[Pod]:
-        return ()
-
-    def node_of(self, uid: str) -> str:
-        return ""
-
-    def kept_on(self, uid: str) -> str:
-        return ""
-
-    def kept_before(self, uid: str) -> int:
-        return 0
-
-    def by_node(self) -> Iterator[tuple[str, Collection[Pod]]]:
-        return iter(())
-
-    def add(self, pod: Pod, node_name: str | None = None) -> None:
-        self.calls.append(("add", pod.uid))
-
-    def update(self, old: Pod, new: Pod) -> None:
-        self.calls.append(("update", new.uid))
-
-    def delete(self, uid: str) -> bool:
-        self.calls.append(("delete", uid))
-        return False
 
 
 def a_waiting_pod(
@@ -209,7 +176,7 @@ class QueueUnderTest(SchedulingQueue):
         quota: Quota = NO_QUOTA,
     ) -> None:
         self.clock = FakeClock()
-        self.nominator = FakeNominator()
+        self.nominator = Nominator()
         self.metrics = Metrics()
         super().__init__(
             QueueSettings(PrioritySort(), {PROFILE: plugins}, events, starvation_seconds=starvation_seconds),

@@ -14,7 +14,6 @@ from scheduler.api.pods.pod import Pod
 from scheduler.framework.events import ClusterEvent
 from scheduler.framework.queued import QueuedGroup, QueuedPod, pods_of
 from scheduler.framework.status import Code
-from scheduler.state.nominator import Nominator
 from tests.unit.queue.fakes import (
     CLAIM_ADD,
     FIT,
@@ -54,8 +53,7 @@ class QueueLife(RuleBasedStateMachine):
         self.groups = Grouped("h")
         self.quota = FakeQuota()
         self.queue = QueueUnderTest(Gate(), groups=self.groups, quota=self.quota)
-        self.nominator = Nominator()
-        self.queue._nominator = self.nominator
+        self.nominator = self.queue.nominator
         self.newest: dict[str, Pod] = {}
         """What is left of the pods that were added: not those that were deleted or are done."""
         self.popped: list[QueuedPod] = []

@@ -37,11 +37,11 @@ def queue() -> QueueUnderTest:
 
 
 def test_a_new_pod_is_active(queue: QueueUnderTest) -> None:
-    queue.add(a_waiting_pod("a"))
+    queue.add(a_waiting_pod("a", nominated="n1"))
 
     assert queue.where("a") == "active"
     assert queue.incoming("active", "UnscheduledPodAdd") == 1
-    assert queue.nominator.calls == [("add", "a")]
+    assert queue.nominator.node_of("a") == "n1"
 
 
 def test_adding_a_pod_twice_is_adding_it_once(queue: QueueUnderTest) -> None:
@@ -54,12 +54,12 @@ def test_adding_a_pod_twice_is_adding_it_once(queue: QueueUnderTest) -> None:
 
 
 def test_a_gated_pod_waits_with_the_refused_ones(queue: QueueUnderTest) -> None:
-    queue.add(a_waiting_pod("a", gates=("x",)))
+    queue.add(a_waiting_pod("a", gates=("x",), nominated="n1"))
 
     assert queue.where("a") == "gated"
     assert queue.incoming("unschedulable", "UnscheduledPodAdd") == 1
     assert queue.unschedulable_counts() == {(GATE, PROFILE): 1}
-    assert queue.nominator.calls == [("add", "a")]
+    assert queue.nominator.node_of("a") == "n1"
 
 
 def test_an_attempt_is_counted_when_the_pod_is_popped(queue: QueueUnderTest) -> None:
@@ -349,13 +349,14 @@ def test_a_deleted_pod_is_gone_wherever_it_was(
     queue: QueueUnderTest, prepare: Callable[[QueueUnderTest], None], given: Pod | str
 ) -> None:
     prepare(queue)
+    queue.nominator.add(a_waiting_pod("a"), "n1")
 
     queue.delete(given)
 
     queue.check_invariants()
     assert "a" not in queue
     assert queue.unschedulable_counts() == {}
-    assert queue.nominator.calls[-1] == ("delete", "a")
+    assert queue.nominator.node_of("a") == ""
 
 
 @pytest.mark.parametrize("plugins", [(), (FIT,)], ids=["error", "refused"])
@@ -373,13 +374,13 @@ def test_a_pod_that_was_deleted_in_flight_does_not_come_back(queue: QueueUnderTe
 
 def test_a_nomination_made_after_the_deletion_does_not_outlive_the_attempt(queue: QueueUnderTest) -> None:
     queue.add(a_waiting_pod("a"))
-    queue.pop_one()
+    queued = queue.pop_one()
     queue.delete("a")
-    queue.nominator.calls.clear()
+    queue.nominator.add(queued.pod, "n1")
 
     queue.done("a")
 
-    assert queue.nominator.calls == [("delete", "a")]
+    assert queue.nominator.node_of("a") == ""
 
 
 def test_a_pod_that_is_done_is_gone(queue: QueueUnderTest) -> None:

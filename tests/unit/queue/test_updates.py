@@ -38,10 +38,10 @@ def test_an_active_pod_keeps_its_place_in_other_updates(queue: QueueUnderTest) -
     queue.add(a_waiting_pod("a"))
     queue.add(a_waiting_pod("b"))
 
-    queue.update(a_waiting_pod("a"), a_waiting_pod("a", labels={"app": "web"}, version=2))
+    queue.update(a_waiting_pod("a"), a_waiting_pod("a", nominated="n1", version=2))
 
     assert queue.pop_one().pod.metadata.resource_version == "2"
-    assert queue.nominator.calls[-1] == ("update", "a")
+    assert queue.nominator.node_of("a") == "n1"
 
 
 @pytest.mark.parametrize("plugins", [(), (FIT,)], ids=["after an error", "after a refusal"])
