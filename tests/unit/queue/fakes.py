@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from plugins.priority_sort import PrioritySort
 from scheduler.api.objects import PodStatus, Toleration
 from scheduler.api.pods.pod import Pod
 from scheduler.framework.events import NODE, POD, POD_GROUP, Action, ClusterEvent, ClusterEventWithHint
@@ -17,7 +18,7 @@ from scheduler.framework.groups.pod_groups import (
     PodGroup,
     PodGroups,
 )
-from scheduler.framework.plugin import PreEnqueuePlugin, QueueSortPlugin
+from scheduler.framework.plugin import PreEnqueuePlugin
 from scheduler.framework.queued import Entry, QueuedGroup, QueuedPod, pods_of
 from scheduler.framework.status import Code, Status, unresolvable
 from scheduler.process.metrics import Metrics
@@ -47,20 +48,6 @@ REJECTOR_EVENTS: Mapping[str, Mapping[str, Sequence[ClusterEventWithHint]]] = {
         GATE: [ClusterEventWithHint(ClusterEvent(POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED))],
     }
 }
-
-
-def by_priority(queued: Entry) -> tuple[int, float]:
-    return -queued.priority, queued.timestamp
-
-
-class PrioritySort(QueueSortPlugin):
-    name = "PrioritySort"
-
-    def less(self, a: QueuedPod, b: QueuedPod) -> bool:
-        return self.sort_key(a) < self.sort_key(b)
-
-    def sort_key(self, queued: QueuedPod) -> tuple[int, float]:
-        return by_priority(queued)
 
 
 class Gate(PreEnqueuePlugin):

@@ -5,7 +5,7 @@ import pytest
 from scheduler.framework.queued import QueuedPod
 from scheduler.queue.backoff_queue import Backoff, BackoffQueue, seconds_to_next_window
 from tests.fakes import FakeClock
-from tests.unit.queue.fakes import FIT, a_waiting_pod, by_priority
+from tests.unit.queue.fakes import FIT, a_waiting_pod
 
 
 def a_failed_pod(uid: str, at: float, *, refusals: int = 0, errors: int = 0, priority: int = 0) -> QueuedPod:
@@ -23,7 +23,7 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def queue(clock: FakeClock) -> BackoffQueue:
-    return BackoffQueue(Backoff(), by_priority, clock)
+    return BackoffQueue(Backoff(), lambda queued: (-queued.priority, queued.timestamp), clock)
 
 
 @pytest.mark.parametrize(
