@@ -21,6 +21,7 @@ from scheduler.framework.events import POD_GROUP
 from scheduler.framework.groups.pod_groups import GroupKey, PodGroup
 from scheduler.framework.status import Status
 from scheduler.groups.apis.adapters import AdaptedGroups
+from scheduler.groups.apis.annotations import MAX_SHOWN
 from scheduler.groups.apis.names import named_by
 from scheduler.process.reporting import Due, Said
 from scheduler.runtime.framework import Framework
@@ -36,9 +37,6 @@ MAX_EVENTS_OF_NAMESPACE: Final = 10
 
 MAX_LOOKED_AT: Final = 16
 """Pods of a group of which one is to be without scheduling gates."""
-
-MAX_SCHEDULER: Final = 63
-"""Characters of a scheduler's name that are shown."""
 
 MAX_GROUPS: Final = 10_000
 """Of which it is known what their last Event said."""
@@ -118,7 +116,7 @@ class GroupRefusals:
         reason = "missing" if group is None else group.problem or "incomplete"
         other = of_others().get((key.namespace, key.name)) if reason == "incomplete" else None
         if other is not None:
-            reason = f"{other.name} is for the scheduler {shortened(other.spec.scheduler_name, MAX_SCHEDULER)!r}"
+            reason = f"{other.name} is for the scheduler {shortened(other.spec.scheduler_name, MAX_SHOWN)!r}"
             message += f"; {reason}"
         if not self._said.is_new(key, reason):
             return False

@@ -18,10 +18,11 @@ import msgspec
 from scheduler.api.objects import GroupAnnotations
 from scheduler.api.pods.pod import Pod
 from scheduler.api.read_only import read_only_attribute
+from scheduler.api.wording.text import shortened
 from scheduler.framework.events import POD_GROUP
 from scheduler.framework.groups.pod_groups import Declaration, GroupKey, GroupMembers, GroupTree, PodGroup
 from scheduler.framework.preemption.victims import group_that_goes
-from scheduler.groups.apis.annotations import NO_ANNOTATIONS
+from scheduler.groups.apis.annotations import MAX_SHOWN, NO_ANNOTATIONS
 from scheduler.groups.apis.composites import Composites
 from scheduler.groups.apis.gang_defaults import GangDefaults, ProfileGangs
 from scheduler.groups.apis.names import named_groups
@@ -218,7 +219,7 @@ class AdaptedGroups:
             pod.spec.scheduler_name,
             pod.priority,
             pod.group_annotations or NO_ANNOTATIONS,
-            "" if len(names) < 2 else f'a pod names the groups "{_short(names[0])}" and "{_short(names[1])}"',
+            "" if len(names) < 2 else f"a pod names the groups {_both(names)}",
         )
 
 
@@ -227,8 +228,7 @@ def contradiction(said: Sequence[Declaration]) -> str:
     for name, part in _AGREED.items():
         distinct = sorted({str(part(each)) for each in said})
         if len(distinct) > 1:
-            got = f'"{_short(distinct[0])}" and "{_short(distinct[1])}"'
-            return f"all pods in a pod group should have the same {name}, got: {got}"
+            return f"all pods in a pod group should have the same {name}, got: {_both(distinct)}"
     return ""
 
 
@@ -236,5 +236,6 @@ def _without_object(key: GroupKey, pod: Pod) -> PodGroup:
     return PodGroup(key.namespace, key.name, str(key), key.source, priority=pod.priority)
 
 
-def _short(text: str, most: int = 63) -> str:
-    return text if len(text) <= most else f"{text[:most]}…"
+def _both(said: Sequence[str]) -> str:
+    first, second = (f'"{shortened(each, MAX_SHOWN)}"' for each in said[:2])
+    return f"{first} and {second}"

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from scheduler.api.objects import GroupAnnotations
 from scheduler.api.pods.pod import Pod
+from scheduler.api.wording.text import shortened
 from scheduler.framework.groups.pod_groups import PodGroup
 
 POD_GROUP_ANNOTATION: Final = "loadmaster.dev/pod-group"
@@ -17,6 +18,9 @@ MIN_AVAILABLE_ANNOTATION: Final = "loadmaster.dev/pod-group-min-available"
 EXPECTED_SECONDS_ANNOTATION: Final = "loadmaster.dev/expected-seconds"
 
 MAX_MEMBERS: Final = 2**31 - 1
+
+MAX_SHOWN: Final = 63
+"""Characters of an annotation, or of a name, in a message."""
 
 NO_ANNOTATIONS: Final = GroupAnnotations()
 
@@ -71,5 +75,5 @@ def whole_number(text: str) -> int:
 
 def invalid(annotation: str, text: str, expected: str) -> str:
     """Say that an annotation is no such number."""
-    shown = text if len(text) <= 63 else f"{text[:63]}…"
-    return f'the annotation {annotation} is "{shown}", which is not {expected} from 1 to {MAX_MEMBERS}'
+    said = f'the annotation {annotation} is "{shortened(text, MAX_SHOWN)}"'
+    return f"{said}, which is not {expected} from 1 to {MAX_MEMBERS}"

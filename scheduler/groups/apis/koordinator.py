@@ -12,16 +12,14 @@ from typing import Final
 
 from scheduler.api.objects import GroupAnnotations
 from scheduler.api.pods.pod import Pod
+from scheduler.api.wording.text import shortened
 from scheduler.framework.duration import Duration
 from scheduler.framework.groups.pod_groups import PodGroup
-from scheduler.groups.apis.annotations import NO_ANNOTATIONS, invalid, whole_number, wishes
+from scheduler.groups.apis.annotations import MAX_SHOWN, NO_ANNOTATIONS, invalid, whole_number, wishes
 
 GANG_NAME: Final = "gang.scheduling.koordinator.sh/name"
 MIN_AVAILABLE: Final = "gang.scheduling.koordinator.sh/min-available"
 WAITING_TIME: Final = "gang.scheduling.koordinator.sh/waiting-time"
-
-MAX_SHOWN: Final = 63
-"""Characters of a waiting time."""
 
 
 class KoordinatorGroups:
@@ -57,5 +55,4 @@ def _seconds(text: str) -> tuple[float, str]:
     try:
         return (max(0.0, Duration.parse(text)) if text else 0.0), ""
     except ValueError:
-        shown = text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
-        return 0.0, f'the annotation {WAITING_TIME} is "{shown}", which is no duration such as 30s'
+        return 0.0, f'the annotation {WAITING_TIME} is "{shortened(text, MAX_SHOWN)}", which is no duration such as 30s'

@@ -32,13 +32,17 @@ from scheduler.api.wording.text import shortened
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.framework.groups.pod_groups import GroupKey, GroupObject, PodGroup
 from scheduler.framework.handle import ObjectLister
-from scheduler.groups.apis.annotations import MAX_MEMBERS, NO_ANNOTATIONS, POD_GROUP_ANNOTATION, whole_number, wishes
+from scheduler.groups.apis.annotations import (
+    MAX_MEMBERS,
+    MAX_SHOWN,
+    NO_ANNOTATIONS,
+    POD_GROUP_ANNOTATION,
+    whole_number,
+    wishes,
+)
 from scheduler.groups.apis.gang_defaults import NONE, OWNER, GangDefaults
 
 _ASKED: Final = f"{GANG_ANNOTATION}: "
-
-MAX_SHOWN: Final = 63
-"""Characters of an annotation."""
 
 MAX_KEPT: Final = 10_000
 """Sizes that are kept as they were read last."""

@@ -17,13 +17,10 @@ from scheduler.api.wording.text import shortened
 from scheduler.framework.events import VOLCANO_POD_GROUP, VOLCANO_QUEUE
 from scheduler.framework.groups.pod_groups import PodGroup
 from scheduler.framework.handle import ObjectLister
-from scheduler.groups.apis.annotations import MAX_MEMBERS, wishes
+from scheduler.groups.apis.annotations import MAX_MEMBERS, MAX_SHOWN, wishes
 from scheduler.groups.apis.coscheduling import ObjectGroups, amounts
 
 DEFAULT_QUEUE: Final = "default"
-
-MAX_QUEUE: Final = 63
-"""Characters of a queue's name that are shown."""
 
 
 class VolcanoGroups(ObjectGroups):
@@ -46,7 +43,7 @@ def missing_queue(objects: ObjectLister, podgroup: api.PodGroup) -> str:
     queue = podgroup.spec.queue or DEFAULT_QUEUE
     if queue == DEFAULT_QUEUE or not objects.list(VOLCANO_QUEUE) or objects.get(VOLCANO_QUEUE, queue) is not None:
         return ""
-    return f'the queue "{shortened(queue, MAX_QUEUE)}" of the PodGroup does not exist'
+    return f'the queue "{shortened(queue, MAX_SHOWN)}" of the PodGroup does not exist'
 
 
 def minimum_of(podgroup: api.PodGroup) -> int:
