@@ -118,3 +118,10 @@ class Groups(Grouping):
     def condition(self, name: str = "g") -> tuple[str, str, str] | None:
         found = [each for each in self.object(name).status.conditions or () if each.type == api.POD_GROUP_SCHEDULED]
         return (found[0].status, found[0].reason, found[0].message) if found else None
+
+    def problem(self, reason: str = "Unschedulable", name: str = "g") -> str:
+        """The message of a group's condition, which is False for this reason."""
+        condition = self.condition(name)
+        assert condition is not None
+        assert condition[:2] == ("False", reason)
+        return condition[2]

@@ -40,7 +40,7 @@ async def test_a_gang_that_does_not_fit_holds_nothing_and_says_why() -> None:
     assert [groups.where(f"g-{number}") for number in range(3)] == ["unschedulable"] * 3
     no_victims = "pod group preemption: No preemption victims found for incoming preemptor"
     text = f"minCount (3) cannot be satisfied: 2 scheduled, 0 remaining, {no_victims}"
-    assert groups.condition() == ("False", "Unschedulable", text)
+    assert groups.problem() == text
     notes = {event.pod: event.note for event in groups.under_test.world.events}
     assert notes["default/g-0"] == notes["default/g-1"] == f"pod group is unschedulable, {text}"
     assert notes["default/g-2"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
@@ -195,7 +195,7 @@ async def test_an_error_of_one_member_fails_the_group_and_leaves_no_trace() -> N
     assert notes == {"default/g-0": of_group, "default/g-1": of_pod, "default/g-2": of_group}
     assert groups.bound == {}
     assert list(groups.engine.cache.assumed_pods()) == []
-    assert groups.condition() == ("False", "SchedulerError", of_group)
+    assert groups.problem("SchedulerError") == of_group
     groups.check()
 
 

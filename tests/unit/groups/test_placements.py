@@ -70,7 +70,7 @@ async def test_a_group_that_no_domain_holds_is_refused_though_all_nodes_would() 
         "pod group is unschedulable, 0/2 placements are available, first placement status: "
         "minCount (3) cannot be satisfied: 2 scheduled, 0 remaining"
     )
-    assert groups.condition() == ("False", "Unschedulable", f"{text}, pod group preemption: {NO_VICTIMS}")
+    assert groups.problem() == f"{text}, pod group preemption: {NO_VICTIMS}"
     assert groups.bound == {}
     assert groups.under_test.world.notes()[-1].startswith("0/1 nodes are available: 1 Insufficient cpu.")
     groups.check()
@@ -102,7 +102,7 @@ async def test_a_topology_that_no_node_has_is_no_placement() -> None:
     await groups.schedule()
 
     text = f"no feasible placements found, pod group preemption: {NO_VICTIMS}"
-    assert groups.condition() == ("False", "Unschedulable", text)
+    assert groups.problem() == text
     assert groups.under_test.world.notes() == ["no feasible placements found"] * 2
 
 
@@ -167,9 +167,7 @@ async def test_an_error_in_one_placement_ends_the_search() -> None:
     await groups.schedule()
 
     text = "cannot determine domain for already scheduled pods: more than 1 domain found for pod group: a, b"
-    status, reason, message = groups.condition() or ("", "", "")
-    assert (status, reason) == ("False", "SchedulerError")
-    assert message == text
+    assert groups.problem("SchedulerError") == text
 
 
 def test_the_plugins_need_their_gate() -> None:

@@ -61,11 +61,9 @@ async def test_no_more_leave_than_the_group_needs_and_it_waits_for_them() -> Non
     await groups.schedule()
 
     assert len(groups.victims) == 3
-    assert groups.condition() == (
-        "False",
-        "Unschedulable",
+    assert groups.problem() == (
         "minCount (3) cannot be satisfied: 0 scheduled, 2 remaining, "
-        "pod group preemption: found a placement for podgroup, preempting 3 victims",
+        "pod group preemption: found a placement for podgroup, preempting 3 victims"
     )
     nominated = [groups.engine.nominator.node_of(f"default/g-{number}") for number in range(3)]
     assert sorted(filter(None, nominated)) in (["n0", "n0", "n1"], ["n0", "n1", "n1"])
@@ -109,11 +107,10 @@ async def test_nobody_leaves_for_a_group_that_does_not_fit_even_then() -> None:
     await groups.schedule()
 
     assert groups.victims == []
-    assert groups.condition() == (
-        "False", "Unschedulable",
+    assert groups.problem() == (
         f"minCount (3) cannot be satisfied: 1 scheduled, 1 remaining, {RELEASED}"
-        "pod group preemption: minCount (3) cannot be satisfied: 2 scheduled, 0 remaining",
-    )  # fmt: skip
+        "pod group preemption: minCount (3) cannot be satisfied: 2 scheduled, 0 remaining"
+    )
     groups.check()
 
 
@@ -128,7 +125,7 @@ async def test_only_pods_of_lower_priority_than_the_groups_own_leave() -> None:
     assert groups.victims == []
     refused = "minCount (2) cannot be satisfied: 1 scheduled, 0 remaining"
     text = f"{refused}, pod group preemption: No preemption victims found for incoming preemptor"
-    assert groups.condition() == ("False", "Unschedulable", text)
+    assert groups.problem() == text
     assert groups.under_test.world.notes()[0] == f"pod group is unschedulable, {text}"
 
 
@@ -154,9 +151,7 @@ async def test_members_that_may_not_preempt_keep_the_group_from_it() -> None:
     await groups.schedule()
 
     assert groups.victims == []
-    status, reason, message = groups.condition() or ("", "", "")
-    assert (status, reason) == ("False", "Unschedulable")
-    assert message.endswith(f"{RELEASED}pod group preemption: not eligible due to preemptionPolicy=Never.")
+    assert groups.problem().endswith(f"{RELEASED}pod group preemption: not eligible due to preemptionPolicy=Never.")
 
 
 def a_member(name: str, priority: int = 5) -> fw.Pod:
@@ -200,7 +195,7 @@ async def test_pods_that_do_not_agree_are_not_tried(first: fw.Pod, second: fw.Po
     await groups.schedule()
 
     assert groups.bound == {}
-    assert groups.condition() == ("False", "SchedulerError", f"{TOGETHER} {problem}")
+    assert groups.problem("SchedulerError") == f"{TOGETHER} {problem}"
     assert set(groups.under_test.world.notes()) == {f"{TOGETHER} {problem}"}
 
 
@@ -215,7 +210,7 @@ async def test_with_the_gate_pods_agree_with_the_policy_of_their_group(its: str 
 
     lower = "PreemptLowerPriority"
     problem = f"preemption policy as the pod group's preemption policy, got {of_pod or lower} and {its or lower}"
-    assert groups.condition() == ("False", "SchedulerError", f"{TOGETHER} {problem}")
+    assert groups.problem("SchedulerError") == f"{TOGETHER} {problem}"
 
 
 async def test_a_group_that_is_disrupted_together_leaves_as_a_whole() -> None:
@@ -337,9 +332,7 @@ async def test_a_fault_amid_the_choice_of_victims_leaves_no_trace(monkeypatch: p
 
     await groups.schedule()
 
-    status, reason, message = groups.condition() or ("", "", "")
-    assert (status, reason) == ("False", "SchedulerError")
-    assert "a fault" in message
+    assert "a fault" in groups.problem("SchedulerError")
     groups.engine.cache.mend()
     assert [pod.name for pod in groups.engine.cache.table.pods_on("n0")] == ["low"]
     groups.check()
@@ -366,9 +359,7 @@ async def test_a_table_is_made_again_if_a_victim_of_a_what_if_cannot_be_put_back
 
     await groups.schedule()
 
-    status, reason, message = groups.condition() or ("", "", "")
-    assert (status, reason) == ("False", "SchedulerError")
-    assert "a fault" in message
+    assert "a fault" in groups.problem("SchedulerError")
     assert table.is_broken
     groups.engine.cache.mend()
     assert [pod.name for pod in table.pods_on("n0")] == ["low"]
@@ -384,9 +375,7 @@ async def test_a_group_with_a_topology_preempts_in_one_domain() -> None:
 
     await groups.schedule()
 
-    status, reason, message = groups.condition() or ("", "", "")
-    assert (status, reason) == ("False", "Unschedulable")
-    assert message.endswith("pod group preemption: found a placement for podgroup, preempting 1 victims")
+    assert groups.problem().endswith("pod group preemption: found a placement for podgroup, preempting 1 victims")
 
 
 async def test_without_the_plugin_nobody_leaves() -> None:
@@ -399,7 +388,7 @@ async def test_without_the_plugin_nobody_leaves() -> None:
     await groups.schedule()
 
     text = "minCount (3) cannot be satisfied: 2 scheduled, 0 remaining"
-    assert groups.condition() == ("False", "Unschedulable", f"{text}, {RELEASED.removesuffix(', ')}")
+    assert groups.problem() == f"{text}, {RELEASED.removesuffix(', ')}"
 
 
 def a_unit(

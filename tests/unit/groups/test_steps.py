@@ -225,9 +225,7 @@ def test_a_gang_that_does_not_fit_any_more_is_not_bound() -> None:
     play_in_steps(groups, 2, lambda: groups.under_test.see(a_stranger("n0"), a_stranger("n1")))
 
     assert groups.bound == {}
-    condition = groups.condition()
-    assert condition is not None
-    assert condition[1] == "Unschedulable"
+    assert groups.problem("Unschedulable")
 
 
 def test_a_node_that_goes_meanwhile_is_not_used() -> None:

@@ -143,7 +143,7 @@ async def test_each_group_of_pods_says_what_became_of_it() -> None:
 
     assert trees.condition("pg1") == ("True", "Scheduled", "")
     refused = f"{IN_ONE} minCount (2) cannot be satisfied: 0 scheduled, 1 remaining"
-    assert trees.condition("pg2") == ("False", "Unschedulable", refused)
+    assert trees.problem(name="pg2") == refused
 
 
 async def test_a_group_that_fits_says_why_the_one_above_it_does_not() -> None:
@@ -152,7 +152,7 @@ async def test_a_group_that_fits_says_why_the_one_above_it_does_not() -> None:
     await trees.schedule()
 
     refused = f"{IN_ONE} minCount (2) cannot be satisfied: 1 scheduled, 0 remaining, {NONE_LEFT}"
-    assert trees.condition("pg1") == ("False", "Unschedulable", refused)
+    assert trees.problem(name="pg1") == refused
     assert trees.bound == {}
     trees.check()
 
@@ -337,7 +337,7 @@ async def test_members_have_the_priority_of_the_root() -> None:
     await trees.schedule()
 
     text = "all pods in a single pod group should have the same priority as the pod group's priority, got 5 and 10"
-    assert trees.condition("pg1") == ("False", "SchedulerError", text)
+    assert trees.problem("SchedulerError", name="pg1") == text
 
 
 async def that_evicts() -> Trees:
@@ -360,9 +360,9 @@ async def test_victims_are_chosen_for_the_whole_tree() -> None:
     assert sorted(trees.under_test.evicted) == ["default/low-0", "default/low-1"]
     note = "Preempted by compositepodgroup uid of root on node cluster"
     assert set(trees.under_test.world.notes("Preempted")) == {note}
-    condition = trees.condition("pg2")
-    assert condition is not None
-    assert condition[2].endswith("pod group preemption: found a placement for podgroup, preempting 2 victims")
+    assert trees.problem(name="pg2").endswith(
+        "pod group preemption: found a placement for podgroup, preempting 2 victims"
+    )
 
 
 @pytest.mark.parametrize(
