@@ -12,7 +12,7 @@ from scheduler.cycle.steps import Steps, in_one_go
 from scheduler.groups import preemption
 from scheduler.groups.counting import counted
 from scheduler.testing import a_node, a_pod, an_object
-from tests.fakes import a_plugin, run
+from tests.fakes import a_plugin
 from tests.unit.groups.groups import Groups
 from tests.unit.groups.test_preemption import GATES, Preempting
 
@@ -58,22 +58,19 @@ def never_counted(*_: object, is_charged: bool) -> Steps[None]:
     yield
 
 
-def outcome(groups: Preempting) -> tuple[list[str], object, list[str]]:
-    async def play() -> None:
-        await groups.schedule()
-
-    run(play())
+async def outcome(groups: Preempting) -> tuple[list[str], object, list[str]]:
+    await groups.schedule()
     groups.check()
     return groups.victims, groups.condition(), sorted(groups.under_test.world.notes())
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_counting_finds_what_deciding_finds(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = outcome(a_cluster(seed))
+async def test_counting_finds_what_deciding_finds(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = await outcome(a_cluster(seed))
 
     monkeypatch.setattr(preemption, "counted", never_counted)
 
-    assert found == outcome(a_cluster(seed))
+    assert found == await outcome(a_cluster(seed))
 
 
 def quick(groups: Groups, pods: list[fw.Pod]) -> object:
@@ -127,7 +124,9 @@ def test_with_plugins_of_others_pods_are_not_counted(kind: type[fw.Plugin]) -> N
     assert quick(groups, groups.pods(3)) is None
 
 
-def test_a_group_of_unlike_pods_for_which_too_many_might_leave_evicts_none(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_group_of_unlike_pods_for_which_too_many_might_leave_evicts_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     groups = Preempting(nodes=2)
     for number, node in enumerate(("n0", "n0", "n1", "n1")):
         groups.run_pod(f"low-{number}", node)
@@ -136,7 +135,7 @@ def test_a_group_of_unlike_pods_for_which_too_many_might_leave_evicts_none(monke
     groups.pods(1, first=2, requests={"cpu": "1", "memory": "1"})
     monkeypatch.setattr(victims, "MAX_DECISIONS", 3)
 
-    found, condition, _ = outcome(groups)
+    found, condition, _ = await outcome(groups)
 
     assert found == []
     text = "pod group preemption: preemption takes too long for so many pods that are not alike"

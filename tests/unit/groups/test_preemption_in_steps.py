@@ -10,7 +10,7 @@ from plugins.default_preemption.plugin import DefaultPreemption
 from scheduler.cycle import loop as loop_module
 from scheduler.groups import counting, deciding, preemption
 from scheduler.testing import a_node, a_pod
-from tests.fakes import run, settle
+from tests.fakes import settle
 from tests.unit.groups.test_preemption import Preempting
 
 STEPS = range(0, 60, 4)
@@ -41,17 +41,13 @@ def is_chosen(groups: Preempting) -> bool:
     return plugin._executor.group_count > 0
 
 
-def played(groups: Preempting, step: int, meanwhile: Callable[[], object]) -> list[str]:
+async def played(groups: Preempting, step: int, meanwhile: Callable[[], object]) -> list[str]:
     """Schedule the group while something happens after so many steps, if no victim is chosen then; return these."""
-
-    async def play() -> None:
-        left: Any = groups.engine.group_parts.steps(groups.under_test.pop_group(), groups.engine.loop)
-        for number, _ in enumerate(left):
-            if number == step and not is_chosen(groups):
-                meanwhile()
-        await settle()
-
-    run(play())
+    left = groups.engine.group_parts.steps(groups.under_test.pop_group(), groups.engine.loop)
+    for number, _ in enumerate(left):
+        if number == step and not is_chosen(groups):
+            meanwhile()
+    await settle()
     groups.check()
     return groups.victims
 
@@ -87,19 +83,19 @@ async def test_other_tasks_run_while_victims_are_chosen(groups: Preempting, monk
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_whoever_takes_a_node_meanwhile_nobody_is_evicted_in_vain(groups: Preempting, step: int) -> None:
+async def test_whoever_takes_a_node_meanwhile_nobody_is_evicted_in_vain(groups: Preempting, step: int) -> None:
     def fill() -> None:
         groups.under_test.see(
             a_pod("stranger", node_name="n0", priority=100, requests={"cpu": "1"}, scheduler_name="other")
         )
 
-    victims = played(groups, step, fill)
+    victims = await played(groups, step, fill)
 
     assert places_without(groups, victims) >= 3
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_victim_that_leaves_meanwhile_is_not_evicted(groups: Preempting, step: int) -> None:
+async def test_a_victim_that_leaves_meanwhile_is_not_evicted(groups: Preempting, step: int) -> None:
     gone: list[str] = []
 
     def leave() -> None:
@@ -107,33 +103,33 @@ def test_a_victim_that_leaves_meanwhile_is_not_evicted(groups: Preempting, step:
             gone.append(f"low-{number}")
             groups.under_test.handlers.pod_deleted(a_pod(f"low-{number}", node_name=f"n{number % 3}"))
 
-    victims = played(groups, step, leave)
+    victims = await played(groups, step, leave)
 
     assert set(victims).isdisjoint(gone)
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_nobody_is_evicted_for_a_gang_of_which_too_few_are_left(groups: Preempting, step: int) -> None:
+async def test_nobody_is_evicted_for_a_gang_of_which_too_few_are_left(groups: Preempting, step: int) -> None:
     gone: list[str] = []
 
     def leave() -> None:
         gone.append("g-1")
         groups.under_test.handlers.pod_deleted(a_pod("g-1", group="g"))
 
-    victims = played(groups, step, leave)
+    victims = await played(groups, step, leave)
 
     assert victims == [] if gone else len(victims) == 3
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_node_that_goes_meanwhile_counts_no_more(groups: Preempting, step: int) -> None:
+async def test_a_node_that_goes_meanwhile_counts_no_more(groups: Preempting, step: int) -> None:
     def change() -> None:
         node = groups.engine.cache.table.node("n1")
         assert node is not None
         groups.under_test.handlers.node_deleted(node)
         groups.under_test.see(a_node("more", cpu="2"))
 
-    victims = played(groups, step, change)
+    victims = await played(groups, step, change)
 
     there = groups.engine.cache.table.node_names()
     evicted = [name for name in victims if f"n{int(name[-1]) % 3}" in there]
@@ -141,8 +137,8 @@ def test_a_node_that_goes_meanwhile_counts_no_more(groups: Preempting, step: int
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_pod_that_is_nominated_meanwhile_is_reckoned_with(groups: Preempting, step: int) -> None:
-    victims = played(
+async def test_a_pod_that_is_nominated_meanwhile_is_reckoned_with(groups: Preempting, step: int) -> None:
+    victims = await played(
         groups, step, lambda: groups.engine.nominator.add(a_pod("nominated", priority=20, requests={"cpu": "2"}), "n0")
     )
 

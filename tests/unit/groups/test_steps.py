@@ -18,7 +18,7 @@ from scheduler.replay.recorder import _StateAtStart
 from scheduler.runtime.event_stream import EventStream
 from scheduler.state.state_events import PodCounted, PodUncounted
 from scheduler.testing import a_node, a_pod
-from tests.fakes import a_plugin, run, settle
+from tests.fakes import a_plugin, settle
 from tests.unit.cycle.fakes import newer
 from tests.unit.groups.groups import Groups
 from tests.unit.groups.test_placements import Racks
@@ -32,16 +32,12 @@ def begin(groups: Groups, tried_out: int) -> Any:
     return left
 
 
-def play_in_steps(groups: Groups, tried_out: int, meanwhile: Callable[[], object]) -> None:
+async def play_in_steps(groups: Groups, tried_out: int, meanwhile: Callable[[], object]) -> None:
     """Schedule the group at the head of the queue, while something happens once so many members are tried out."""
-
-    async def play() -> None:
-        left = begin(groups, tried_out)
-        meanwhile()
-        in_one_go(left)
-        await settle()
-
-    run(play())
+    left = begin(groups, tried_out)
+    meanwhile()
+    in_one_go(left)
+    await settle()
     groups.check()
 
 
@@ -92,23 +88,23 @@ async def test_other_tasks_run_while_a_group_is_decided_about(monkeypatch: pytes
     groups.check()
 
 
-def test_nobody_hears_of_what_is_only_tried_out() -> None:
+async def test_nobody_hears_of_what_is_only_tried_out() -> None:
     stream, heard = EventStream(), list[object]()
     stream.subscribe({PodCounted: heard.append, PodUncounted: heard.append})
     groups = Groups(nodes=1, stream=stream)
     groups.create(minimum=3)
     groups.pods(3)
 
-    play_in_steps(groups, 2, lambda: groups.under_test.see(a_stranger("n0", "0")))
+    await play_in_steps(groups, 2, lambda: groups.under_test.see(a_stranger("n0", "0")))
 
     assert [str(event.pod) for event in heard if isinstance(event, PodCounted)] == ["default/stranger-n0"]
     assert [event for event in heard if isinstance(event, PodUncounted)] == []
 
 
-def test_a_member_that_is_deleted_meanwhile_is_left_out() -> None:
+async def test_a_member_that_is_deleted_meanwhile_is_left_out() -> None:
     groups = a_gang(minimum=2)
 
-    play_in_steps(groups, 2, lambda: groups.under_test.handlers.pod_deleted(a_pod("g-0", group="g")))
+    await play_in_steps(groups, 2, lambda: groups.under_test.handlers.pod_deleted(a_pod("g-0", group="g")))
 
     assert sorted(groups.bound) == ["g-1", "g-2"]
 
@@ -158,12 +154,12 @@ async def test_members_that_are_not_placed_yet_have_no_node_if_all_are_looked_at
     groups.check()
 
 
-def test_members_that_are_to_be_bound_are_counted_once() -> None:
+async def test_members_that_are_to_be_bound_are_counted_once() -> None:
     groups = a_gang(nodes=3)
     log = groups.engine.cache.table.change_log(Aspect.REQUESTED)
     before = log.position
 
-    run(groups.schedule())
+    await groups.schedule()
 
     assert len(groups.bound) == 3
     assert log.position - before == 3
@@ -172,7 +168,7 @@ def test_members_that_are_to_be_bound_are_counted_once() -> None:
 @pytest.mark.parametrize(
     ("kind", "method", "times"), [(fw.ReservePlugin, "reserve", 2), (fw.PermitPlugin, "permit", 1)]
 )
-def test_a_plugin_of_others_sees_at_a_members_turn_only_those_before_it(
+async def test_a_plugin_of_others_sees_at_a_members_turn_only_those_before_it(
     kind: type[fw.Plugin], method: str, times: int
 ) -> None:
     counts: list[int] = []
@@ -182,13 +178,13 @@ def test_a_plugin_of_others_sees_at_a_members_turn_only_those_before_it(
     groups.create(minimum=3)
     groups.pods(3)
 
-    run(groups.schedule())
+    await groups.schedule()
 
     assert len(groups.bound) == 3
     assert counts == [1, 2, 3] * times
 
 
-def test_a_member_that_others_bind_meanwhile_stays_where_it_is() -> None:
+async def test_a_member_that_others_bind_meanwhile_stays_where_it_is() -> None:
     groups = a_gang(nodes=3, minimum=2)
 
     def bind() -> None:
@@ -196,7 +192,7 @@ def test_a_member_that_others_bind_meanwhile_stays_where_it_is() -> None:
         node = next(name for name in ("n0", "n1", "n2") if name != first.node_name)
         groups.under_test.see(newer(first.bound_to(""), node_name=node))
 
-    play_in_steps(groups, 2, bind)
+    await play_in_steps(groups, 2, bind)
 
     assert sorted(groups.bound) == ["g-1", "g-2"]
     counted = groups.engine.cache.get("default/g-0")
@@ -205,7 +201,7 @@ def test_a_member_that_others_bind_meanwhile_stays_where_it_is() -> None:
     assert groups.under_test.count("scheduler_cache_corrections_total", kind="other_node") == 0
 
 
-def test_a_node_that_others_fill_meanwhile_is_not_used() -> None:
+async def test_a_node_that_others_fill_meanwhile_is_not_used() -> None:
     groups = a_gang(nodes=3)
     filled: list[str] = []
 
@@ -213,22 +209,22 @@ def test_a_node_that_others_fill_meanwhile_is_not_used() -> None:
         filled.append(chosen(groups))
         groups.under_test.see(a_stranger(filled[0]))
 
-    play_in_steps(groups, 2, fill)
+    await play_in_steps(groups, 2, fill)
 
     assert len(groups.bound) == 3
     assert filled[0] not in groups.bound.values()
 
 
-def test_a_gang_that_does_not_fit_any_more_is_not_bound() -> None:
+async def test_a_gang_that_does_not_fit_any_more_is_not_bound() -> None:
     groups = a_gang()
 
-    play_in_steps(groups, 2, lambda: groups.under_test.see(a_stranger("n0"), a_stranger("n1")))
+    await play_in_steps(groups, 2, lambda: groups.under_test.see(a_stranger("n0"), a_stranger("n1")))
 
     assert groups.bound == {}
     assert groups.problem("Unschedulable")
 
 
-def test_a_node_that_goes_meanwhile_is_not_used() -> None:
+async def test_a_node_that_goes_meanwhile_is_not_used() -> None:
     groups = a_gang(nodes=3)
     gone: list[str] = []
 
@@ -238,7 +234,7 @@ def test_a_node_that_goes_meanwhile_is_not_used() -> None:
         assert node is not None
         groups.under_test.handlers.node_deleted(node)
 
-    play_in_steps(groups, 2, remove)
+    await play_in_steps(groups, 2, remove)
 
     assert len(groups.bound) == 3
     assert gone[0] not in groups.bound.values()
@@ -262,13 +258,13 @@ async def test_a_group_whose_nodes_change_again_and_again_is_decided_about_in_on
 
 
 @pytest.mark.parametrize("tried_out", [0, 1, 2])
-def test_nodes_that_come_while_placements_are_tried_are_looked_at(tried_out: int) -> None:
+async def test_nodes_that_come_while_placements_are_tried_are_looked_at(tried_out: int) -> None:
     groups = Racks(a=1, b=1)
     groups.create_in_racks(3)
     groups.pods(3)
     more = [a_node(f"a-{number}", cpu="2", labels={"rack": "a"}) for number in range(1, 40)]
 
-    play_in_steps(groups, tried_out, lambda: groups.under_test.see(*more))
+    await play_in_steps(groups, tried_out, lambda: groups.under_test.see(*more))
 
     assert len(groups.bound) == 3
     assert groups.racks == {"a"}
