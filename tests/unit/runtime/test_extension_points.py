@@ -1,4 +1,4 @@
-"""Refusals, errors and labels at the extension points: what test_runtime.py leaves open."""
+"""Refusals, errors and labels at the extension points: what test_framework.py leaves open."""
 
 from collections.abc import Callable, Hashable
 from typing import Any
@@ -12,7 +12,7 @@ from scheduler.framework.status import Code, Status
 from scheduler.process.metrics import Metrics
 from scheduler.runtime.framework import Framework
 from scheduler.testing import a_pod
-from tests.fakes import a_framework, everything, run
+from tests.fakes import a_framework, everything, run, sample
 from tests.unit.runtime.fakes import (
     Bind,
     Extensions,
@@ -207,20 +207,6 @@ def test_pre_score_may_only_pass_or_skip(status: fw.Status) -> None:
         do_score(a_framework(a(PreScore, "Odd", status), a(Score, "Good", {})), fw.CycleState())
 
 
-def test_pre_score_skips_score() -> None:
-    state = fw.CycleState()
-
-    do_score(a_framework(a(PreScore, "A", fw.SKIP), a(PreScore, "B"), a(Score, "Good", {})), state)
-
-    assert state.skip_score == {"A"}
-
-
-def test_a_pod_that_waits_and_is_then_refused_does_not_wait() -> None:
-    framework = a_framework(a(Permit, "A", fw.PermitWait(1)), a(Permit, "B", NO), a(Permit, "C", BOOM))
-
-    assert do_permit(framework, fw.CycleState()) == ({}, NO.by("B"))
-
-
 def test_post_filter_counts_pending_as_unschedulable_and_reports_any_other_answer() -> None:
     refused = a_framework(a(PostFilter, "A", (None, fw.pending("later"))), a(PostFilter, "B", (None, NO)))
     odd = a_framework(a(PostFilter, "A", (None, NO)), a(PostFilter, "Odd", (None, Status(Code.ERROR, ("odd",)))))
@@ -276,16 +262,33 @@ def test_an_extension_point_is_timed_by_what_came_of_it(plugin: fw.Plugin, act: 
     assert samples == [{"extension_point": point, "status": status, "profile": "mine"}]
 
 
-@pytest.mark.parametrize(("kind", "act"), [(Filter, do_filter), (Score, do_score)])
-def test_an_extension_point_that_fails_is_timed_as_an_error(kind: type[fw.Plugin], act: Act) -> None:
-    metrics = Metrics()
+@pytest.mark.parametrize("answer", [BOOM, Status(Code.ERROR, ("boom",))], ids=["raises", "says error"])
+@pytest.mark.parametrize(
+    ("kind", "act", "point"),
+    [
+        (PreFilter, do_pre_filter, "PreFilter"),
+        (Filter, do_filter, "Filter"),
+        (PreScore, do_score, "PreScore"),
+        (Reserve, do_reserve, "Reserve"),
+        (Permit, do_permit, "Permit"),
+        (PreFlight, do_pre_flight, "PreBindPreFlight"),
+        (PreBind, do_pre_bind, "PreBind"),
+        (Bind, do_bind, "Bind"),
+    ],
+)
+def test_a_plugin_that_fails_and_its_extension_point_are_timed_as_errors(
+    kind: type[fw.Plugin], act: Act, point: str, answer: object
+) -> None:
+    metrics, state = Metrics(), fw.CycleState()
+    state.record_plugin_metrics = True
 
-    with pytest.raises(fw.PluginError):
-        act(a_framework(a(kind, "Bad", BOOM), metrics=metrics, profile="mine"), fw.CycleState())
+    with pytest.raises(fw.PluginError, match="boom") as caught:
+        act(a_framework(a(kind, "Bad", answer), a(Score, "Good", {}), metrics=metrics, profile="mine"), state)
 
-    labels = {"extension_point": kind.__name__, "status": "Error", "profile": "mine"}
-    count = metrics.registry.get_sample_value("scheduler_framework_extension_point_duration_seconds_count", labels)
-    assert count == 1
+    assert (caught.value.plugin, caught.value.point) == ("Bad", point)
+    ended = {"extension_point": point, "status": "Error"}
+    assert sample(metrics, "scheduler_framework_extension_point_duration_seconds_count", profile="mine", **ended) == 1
+    assert sample(metrics, "scheduler_plugin_execution_duration_seconds_count", plugin="Bad", **ended) == 1
 
 
 def test_scoring_without_score_plugins_is_not_timed() -> None:
@@ -294,29 +297,6 @@ def test_scoring_without_score_plugins_is_not_timed() -> None:
     do_score(a_framework(a(PreScore), metrics=metrics), fw.CycleState())
 
     assert [family.samples for family in metrics.framework_extension_point_duration.collect()] == [[]]
-
-
-@pytest.mark.parametrize(
-    ("kind", "act", "status"),
-    [
-        (Filter, do_filter, "Success"),
-        (PreBind, do_pre_bind, "Pending"),
-        (Bind, do_bind, "Pending"),
-        (PostBind, do_post_bind, "Success"),
-    ],
-)
-@pytest.mark.parametrize("sampled", [True, False])
-def test_a_plugin_is_timed_by_its_answer_in_sampled_cycles(
-    kind: type[fw.Plugin], act: Act, status: str, sampled: bool
-) -> None:
-    metrics, state = Metrics(), fw.CycleState()
-    state.record_plugin_metrics = sampled
-
-    act(a_framework(a(kind, "P", fw.pending("x")), metrics=metrics), state)
-
-    labels = {"plugin": "P", "extension_point": kind.__name__, "status": status}
-    count = metrics.registry.get_sample_value("scheduler_plugin_execution_duration_seconds_count", labels)
-    assert count == (1 if sampled else None)
 
 
 def test_a_pod_is_signed_once_a_version_and_profile() -> None:

@@ -10,13 +10,14 @@ from scheduler.framework.cycle_state import CycleState, GroupCycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import PluginError
 from scheduler.framework.nodes.nodes import Aspect, NodeInfo
-from scheduler.framework.plugin import FilterNodesPlugin, Plugin, PreFilterExtensions, PreFilterPlugin, SignPlugin
+from scheduler.framework.plugin import FilterNodesPlugin, SignPlugin
 from scheduler.framework.status import Code, Status, unresolvable, unschedulable
 from scheduler.runtime.filter_outcome import FilterOutcome
 from scheduler.runtime.framework import Framework
 from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_cluster, a_node, a_pod
 from tests.fakes import ColumnFilter, PlainFilter, a_framework, everything, names_of, plugin, refuse
+from tests.unit.runtime.fakes import Extensions, a
 
 
 def filtered(framework: Framework, table: NodeTable, pod: Pod | None = None) -> tuple[list[str], dict[str, Status]]:
@@ -25,15 +26,6 @@ def filtered(framework: Framework, table: NodeTable, pod: Pod | None = None) -> 
     outcome = framework.run_filter(state, pod, everything(table))
     refused = {name: outcome.status(state, pod, table.row_of(name) or 0) for name in table.node_names()}
     return names_of(table, outcome.feasible.tolist()), {n: s for n, s in refused.items() if s is not None}
-
-
-@pytest.mark.parametrize("kind", [PlainFilter, ColumnFilter], ids=["plain", "column"])
-def test_both_forms_give_the_same_answer(kind: type[PlainFilter] | type[ColumnFilter]) -> None:
-    table = a_cluster(*map(a_node, "abc"))
-    table.remove_node("b")
-    framework = a_framework(kind(refuse("a"), "Judge"), table=table)
-
-    assert filtered(framework, table) == (["c"], {"a": Status(Code.UNSCHEDULABLE, ("no",), "Judge")})
 
 
 def test_the_first_plugin_in_order_that_refuses_a_node_tells_why() -> None:
@@ -108,22 +100,6 @@ def test_refusals_of_nodes_that_an_earlier_plugin_refused_do_not_count() -> None
 
 
 @pytest.mark.parametrize(
-    "failing",
-    [
-        pytest.param(PlainFilter(lambda *_: 1 / 0, "Bad"), id="plain"),  # type: ignore[arg-type]
-        pytest.param(PlainFilter(lambda *_: Status(Code.ERROR, ("division by zero",)), "Bad"), id="says error"),
-        pytest.param(ColumnFilter(lambda *_: 1 / 0, "Bad"), id="column"),  # type: ignore[arg-type]
-    ],
-)
-def test_a_plugin_that_fails_is_named(failing: Plugin) -> None:
-    table = a_cluster(*map(a_node, "abc"))
-
-    with pytest.raises(PluginError, match=r'running "Bad" filter plugin: .*division by zero') as caught:
-        filtered(a_framework(failing, table=table), table)
-    assert (caught.value.plugin, caught.value.point) == ("Bad", "Filter")
-
-
-@pytest.mark.parametrize(
     "answer",
     [
         pytest.param([1, 2, 3], id="list"),
@@ -151,36 +127,6 @@ def test_a_signature_that_fails_is_the_fault_of_its_plugin(sign: object) -> None
 
 def one_pod_a_node(_: Pod, node: NodeInfo) -> Status | None:
     return unschedulable("taken") if node.pods else None
-
-
-@pytest.mark.parametrize(
-    ("priority", "yields"),
-    [
-        pytest.param(0, False, id="lower"),
-        pytest.param(5, True, id="equal"),
-        pytest.param(9, True, id="higher"),
-    ],
-)
-def test_a_pod_yields_to_nominated_pods_of_at_least_its_priority(priority: int, yields: bool) -> None:
-    table = a_cluster(*map(a_node, "ab"))
-    framework = a_framework(
-        PlainFilter(one_pod_a_node, "One"),
-        table=table,
-        nominated={"a": [a_pod("promised", priority=priority)]},
-    )
-    feasible, refused = filtered(framework, table, a_pod(priority=5))
-
-    assert feasible == (["b"] if yields else ["a", "b"])
-    assert refused == ({"a": Status(Code.UNSCHEDULABLE, ("taken",), "One")} if yields else {})
-    assert table.pod_count.tolist() == [0, 0]
-    table.check_invariants()
-
-
-def test_a_pod_does_not_yield_to_itself() -> None:
-    table, pod = a_cluster(*map(a_node, "a")), a_pod()
-    framework = a_framework(PlainFilter(one_pod_a_node), table=table, nominated={"a": [pod]})
-
-    assert filtered(framework, table, pod)[0] == ["a"]
 
 
 def test_a_nominated_pod_that_is_on_the_node_already_is_not_counted_twice() -> None:
@@ -216,49 +162,10 @@ def test_of_two_refusals_the_one_beside_the_nominated_pods_is_told() -> None:
     assert diagnosis.reasons == Counter({"1 pods": 1})
 
 
-class Counting(PreFilterPlugin, PreFilterExtensions):
-    """Writes the pods that it is to count into its state."""
-
-    name = "Counting"
-
-    def __init__(self, fault: Exception | None = None, answer: Status | None = None) -> None:
-        self.added: list[str] = []
-        self.fault, self.answer = fault, answer
-
-    def pre_filter(self, state: CycleState, pod: Pod, nodes: object) -> None:
-        """Nothing to prepare."""
-
-    def add_pod(self, state: CycleState, pod: Pod, other: Pod, node: NodeInfo) -> Status | None:
-        if self.fault is not None:
-            raise self.fault
-        self.added.append(f"{other.name} on {node.name}")
-        return self.answer
-
-    def remove_pod(self, state: CycleState, pod: Pod, other: Pod, node: NodeInfo) -> Status | None:
-        return None
-
-
-def test_plugins_that_count_pods_are_told_of_the_nominated_ones() -> None:
-    table, counting = a_cluster(*map(a_node, "a")), Counting()
-    framework = a_framework(counting, table=table, nominated={"a": [a_pod("promised")]})
-    filtered(framework, table)
-    skipping = CycleState()
-    skipping.skip_filter |= {"Counting"}
-    framework.run_filter(skipping, a_pod(), everything(table))
-
-    assert counting.added == ["promised on a"]
-
-
-@pytest.mark.parametrize(
-    "counting",
-    [
-        pytest.param(Counting(fault=ValueError("oh")), id="raises"),
-        pytest.param(Counting(answer=Status(Code.ERROR, ("oh",))), id="says so"),
-    ],
-)
-def test_a_plugin_that_fails_to_count_a_nominated_pod_is_named(counting: Counting) -> None:
+@pytest.mark.parametrize("answer", [ValueError("oh"), Status(Code.ERROR, ("oh",))], ids=["raises", "says so"])
+def test_a_plugin_that_fails_to_count_a_nominated_pod_is_named(answer: object) -> None:
     table = a_cluster(*map(a_node, "a"))
-    framework = a_framework(counting, table=table, nominated={"a": [a_pod("promised")]})
+    framework = a_framework(a(Extensions, "Counting", answer), table=table, nominated={"a": [a_pod("promised")]})
 
     with pytest.raises(PluginError, match=r'running AddPod on PreFilter plugin "Counting": (ValueError: )?oh'):
         filtered(framework, table)

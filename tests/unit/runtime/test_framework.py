@@ -14,7 +14,6 @@ from scheduler.framework.plugin import (
     BindPlugin,
     PermitPlugin,
     PermitWait,
-    PostBindPlugin,
     PostFilterPlugin,
     PostFilterResult,
     PreBindPlugin,
@@ -27,7 +26,7 @@ from scheduler.framework.status import SKIP, Code, Status, pending, unresolvable
 from scheduler.runtime.framework import Framework
 from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_node, a_pod
-from tests.fakes import Metrics, a_framework, fail, plugin, run, sample
+from tests.fakes import a_framework, fail, plugin
 from tests.unit.runtime.fakes import ERROR, answer, later, some
 
 # PreFilter.
@@ -321,64 +320,3 @@ async def test_the_first_bind_plugin_that_does_not_skip_binds() -> None:
 async def test_a_pod_that_every_bind_plugin_skips_is_an_error() -> None:
     with pytest.raises(PluginError, match="skipped"):
         await a_framework(plugin(BindPlugin, "A", bind=later(SKIP))).run_bind(CycleState(), a_pod(), "n")
-
-
-async def test_what_goes_wrong_after_binding_stops_nobody() -> None:
-    framework = a_framework(
-        plugin(PostBindPlugin, "A", post_bind=later(ValueError("broken"))),
-        plugin(PostBindPlugin, "B", post_bind=later(None)),
-    )
-    errors = await framework.run_post_bind(CycleState(), a_pod(), "n")
-
-    assert [str(error) for error in errors] == ['running PostBind plugin "A": ValueError: broken']
-
-
-Step = Callable[[Framework, CycleState], object]
-POD = a_pod()
-
-EVERYWHERE: list[tuple[str, type, str, Step]] = [
-    ("PreFilter", PreFilterPlugin, "pre_filter", lambda f, s: f.run_pre_filter(s, POD, Diagnosis(1))),
-    ("PreScore", PreScorePlugin, "pre_score", lambda f, s: f.run_score(s, POD, np.array([0]))),
-    ("Reserve", ReservePlugin, "reserve", lambda f, s: f.run_reserve(s, POD, "n")),
-    ("Permit", PermitPlugin, "permit", lambda f, s: f.run_permit(s, POD, "n")),
-    (
-        "PreBindPreFlight",
-        PreBindPlugin,
-        "pre_bind_pre_flight",
-        lambda f, s: f.run_pre_bind_pre_flight(s, POD, "n"),
-    ),
-    ("PreBind", PreBindPlugin, "pre_bind", lambda f, s: run(f.run_pre_bind(s, POD, "n"))),
-    ("Bind", BindPlugin, "bind", lambda f, s: run(f.run_bind(s, POD, "n"))),
-]
-
-
-@pytest.mark.parametrize("says_so", [False, True], ids=["raises", "says error"])
-@pytest.mark.parametrize(("point", "base", "method", "step"), [pytest.param(*each, id=each[0]) for each in EVERYWHERE])
-def test_a_plugin_that_fails_is_named_and_counted_as_an_error(
-    point: str, base: type, method: str, step: Step, says_so: bool
-) -> None:
-    metrics, state = Metrics(), CycleState()
-    state.record_plugin_metrics = True
-    is_async = method in ("pre_bind", "bind")
-    outcome = later(ERROR if says_so else ValueError("broken")) if is_async else answer(ERROR) if says_so else fail
-    table = NodeTable(2)
-    table.set_node(a_node())
-    score = plugin(ScorePlugin, "Score", score=answer(0))
-    framework = a_framework(plugin(base, "Bad", **{method: outcome}), score, table=table, metrics=metrics)
-
-    with pytest.raises(PluginError, match=f'running {point} plugin "Bad": .*broken') as caught:
-        step(framework, state)
-    assert (caught.value.plugin, caught.value.point) == ("Bad", point)
-    labels = {"extension_point": point, "status": "Error"}
-    of_profile = labels | {"profile": "default-scheduler"}
-    assert sample(metrics, "scheduler_framework_extension_point_duration_seconds_count", **of_profile)
-    assert sample(metrics, "scheduler_plugin_execution_duration_seconds_count", plugin="Bad", **labels)
-
-
-def test_a_post_filter_that_fails_is_told_in_its_own_words() -> None:
-    says_why = plugin(PostFilterPlugin, "Bad", post_filter=answer((None, ERROR)))
-    framework = a_framework(says_why)
-
-    with pytest.raises(PluginError, match=r"^broken$") as caught:
-        framework.run_post_filter(CycleState(), a_pod(), Diagnosis(1))
-    assert caught.value.plugin == "Bad"

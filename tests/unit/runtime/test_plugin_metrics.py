@@ -21,7 +21,7 @@ from scheduler.framework.plugin import (
     ReservePlugin,
     ScorePlugin,
 )
-from scheduler.framework.status import SKIP, unschedulable
+from scheduler.framework.status import SKIP, pending, unschedulable
 from scheduler.runtime.framework import Framework
 from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_cluster, a_node, a_pod
@@ -52,7 +52,7 @@ async def test_plugins_are_timed_in_sampled_cycles_only_and_points_always(sample
     metrics, table, state = Metrics(), NodeTable(2), CycleState()
     table.set_node(a_node())
     state.record_plugin_metrics = sampled
-    done = {"pre_bind": later(None), "bind": later(None), "post_bind": later(None)}
+    done = {"pre_bind": later(pending("x")), "bind": later(pending("x")), "post_bind": later(None)}
     every = plugin(
         All,
         "All",
@@ -89,8 +89,8 @@ async def test_plugins_are_timed_in_sampled_cycles_only_and_points_always(sample
         "Reserve": "Success",
         "Permit": "Wait",
         "PreBindPreFlight": "Success",
-        "PreBind": "Success",
-        "Bind": "Success",
+        "PreBind": "Pending",
+        "Bind": "Pending",
         "PostBind": "Success",
         "Unreserve": "Success",
     }

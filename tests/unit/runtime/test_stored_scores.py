@@ -137,8 +137,12 @@ def test_the_range_is_checked_after_normalising() -> None:
 def test_a_score_out_of_range_is_found_in_every_form(kind: type[fw.Plugin], score: int) -> None:
     table = nodes("a", "b")
 
-    with pytest.raises(fw.PluginError, match=f'"Rate" returns an invalid score {score},'):
+    with pytest.raises(fw.PluginError) as caught:
         scored(a_framework(a(kind, "Rate", {"a": 50, "b": score}), table=table), table)
+    assert str(caught.value) == (
+        f'applying score defaultWeights on Score plugins: plugin "Rate" returns an invalid score {score}, '
+        "it should in the range of [0, 100] after normalizing"
+    )
 
 
 def test_rows_without_a_node_do_not_disturb_stored_scores() -> None:
