@@ -1,7 +1,7 @@
-"""Pods with affinity terms, namespaces with labels, and what InterPodAffinity says of them."""
+"""Pods with affinity terms, and what InterPodAffinity says of them."""
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -11,66 +11,28 @@ from scheduler.api.objects import (
     Affinity,
     LabelSelector,
     LabelSelectorRequirement,
-    ObjectMeta,
     PodAffinity,
     PodAffinityTerm,
     PodAntiAffinity,
     WeightedPodAffinityTerm,
 )
 from scheduler.state.nodes.node_table import NodeTable
-from scheduler.state.nominator import Nominator
-from scheduler.testing import a_cluster, a_node, a_pod, started
+from scheduler.testing import Objects, a_cluster, a_handle, a_node, a_pod, an_object, started
 
 HOST, ZONE = "kubernetes.io/hostname", "zone"
 
 
-class Namespace:
-    """A namespace as plugins see it."""
-
-    def __init__(self, name: str, labels: Mapping[str, str]) -> None:
-        self.metadata = ObjectMeta(name=name, labels=dict(labels))
-
-
-class Namespaces:
-    """The part of a handle that knows namespaces."""
-
-    def __init__(self, labels: Mapping[str, Mapping[str, str]]) -> None:
-        self._version = 0
-        self._by_name: dict[str, Namespace] = {}
-        for name, each in labels.items():
-            self.set(name, each)
-
-    def set(self, name: str, labels: Mapping[str, str]) -> None:
-        self._by_name[name] = Namespace(name, labels)
-        self._version += 1
-
-    def get(self, resource: str, name: str, namespace: str = "") -> Namespace | None:
-        assert resource == fw.NAMESPACE
-        return self._by_name.get(name)
-
-    def list(self, resource: str, namespace: str | None = None) -> Collection[Namespace]:
-        assert resource == fw.NAMESPACE
-        return self._by_name.values()
-
-    def version(self, resource: str) -> int:
-        assert resource == fw.NAMESPACE
-        return self._version
+NAMESPACES = (
+    an_object("default", labels={"team": "red"}),
+    an_object("blue", labels={"team": "blue"}),
+    an_object("bare"),
+)
 
 
-class _Handle:
-    def __init__(self, objects: Namespaces, nodes: NodeTable) -> None:
-        self.objects = objects
-        self.nodes = nodes
-        self.nominator = Nominator()
-
-
-def a_plugin(
-    namespaces: Namespaces | None = None, nodes: NodeTable | None = None, **arguments: Any
-) -> InterPodAffinity:
-    """Make the plugin in a cluster with these namespaces and nodes, or none."""
-    known = namespaces or Namespaces({"default": {"team": "red"}, "blue": {"team": "blue"}, "bare": {}})
-    handle = _Handle(known, a_cluster() if nodes is None else nodes)
-    return started(InterPodAffinity(**arguments), cast("fw.Handle", handle))
+def a_plugin(objects: Objects | None = None, nodes: NodeTable | None = None, **arguments: Any) -> InterPodAffinity:
+    """Make the plugin in a cluster with these objects and nodes, or with NAMESPACES and no nodes."""
+    known = objects or Objects({fw.NAMESPACE: NAMESPACES})
+    return started(InterPodAffinity(**arguments), a_handle(a_cluster() if nodes is None else nodes, known))
 
 
 def a_selector(*expressions: tuple[str, ...], **labels: str) -> LabelSelector:

@@ -8,12 +8,11 @@ from plugins.inter_pod_affinity.filter import AFFINITY, ANTI_AFFINITY, EXISTING_
 from scheduler import framework as fw
 from scheduler.api.objects import PodAffinityTerm
 from scheduler.framework.arguments import parse_arguments
-from scheduler.testing import a_node, a_pod
+from scheduler.testing import Objects, a_node, a_pod, an_object
 from tests.unit.plugins.cluster import a_cluster, every_row, refusals
 from tests.unit.plugins.pod_affinity import (
     HOST,
     ZONE,
-    Namespaces,
     a_plugin,
     a_selector,
     a_zoned_node,
@@ -234,13 +233,13 @@ def test_terms_of_pods_there_look_at_the_labels_of_the_pods_namespace(namespace:
 
 
 def test_a_namespace_that_gets_a_label_is_selected_from_then_on() -> None:
-    namespaces = Namespaces({"default": {}, "shop": {}})
-    plugin = a_plugin(namespaces)
+    objects = Objects({fw.NAMESPACE: [an_object("shop")]})
+    plugin = a_plugin(objects)
     cluster = a_cluster(a_zoned_node("a", "z1"), pods={"a": [a_pod("x", namespace="shop", labels=WEB)]})
     pod = with_terms(near=[pods_like(ZONE, of=BLUE, app="web")])
     before = refusals(plugin, pod, cluster)
 
-    namespaces.set("shop", {"team": "blue"})
+    objects.put(fw.NAMESPACE, an_object("shop", labels={"team": "blue"}))
 
     assert before == {"a": AFFINITY}
     assert refusals(plugin, pod, cluster) == {}

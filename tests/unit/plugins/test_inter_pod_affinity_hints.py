@@ -7,11 +7,9 @@ from plugins.inter_pod_affinity.terms import TermResolver
 from scheduler import framework as fw
 from scheduler.api.objects import PodAffinityTerm, PodStatus
 from scheduler.state.nodes.node_table import NodeTable
-from scheduler.testing import a_cluster, a_node, a_pod
+from scheduler.testing import a_cluster, a_node, a_pod, an_object
 from tests.unit.plugins.pod_affinity import (
     HOST,
-    Namespace,
-    Namespaces,
     a_plugin,
     a_selector,
     pods_like,
@@ -24,8 +22,8 @@ NEAR, APART = with_terms("p", near=[SCANS]), with_terms("p", apart=[SCANS])
 BLUE = a_selector(team="blue")
 
 
-def hints(namespaces: Namespaces | None = None, nodes: NodeTable | None = None) -> AffinityHints:
-    plugin = a_plugin(namespaces, nodes)
+def hints(nodes: NodeTable | None = None) -> AffinityHints:
+    plugin = a_plugin(nodes=nodes)
     return AffinityHints(plugin.handle, TermResolver(plugin.handle))
 
 
@@ -205,7 +203,9 @@ def test_of_several_anti_affinity_terms_each_keeps_pods_away() -> None:
 
 NEAR_BLUE = with_terms("p", near=[pods_like("region", of=BLUE)])
 APART_BLUE = with_terms("p", apart=[pods_like("region", of=BLUE)])
-SHOP, BLUE_SHOP = Namespace("shop", {}), Namespace("shop", {"team": "blue"})
+SHOP, BLUE_SHOP, CHANGED = (
+    an_object("shop", labels=each) for each in ({}, {"team": "blue"}, {"team": "blue", "a": "b"})
+)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ SHOP, BLUE_SHOP = Namespace("shop", {}), Namespace("shop", {"team": "blue"})
         pytest.param(NEAR_BLUE, None, BLUE_SHOP, QUEUE, id="new, selected"),
         pytest.param(NEAR_BLUE, None, SHOP, SKIP, id="new, not selected"),
         pytest.param(NEAR_BLUE, SHOP, BLUE_SHOP, QUEUE, id="comes to be selected"),
-        pytest.param(NEAR_BLUE, BLUE_SHOP, Namespace("shop", {"team": "blue", "a": "b"}), SKIP, id="was selected"),
+        pytest.param(NEAR_BLUE, BLUE_SHOP, CHANGED, SKIP, id="was selected"),
         pytest.param(NEAR_BLUE, BLUE_SHOP, SHOP, SKIP, id="stops to be selected"),
         pytest.param(APART_BLUE, SHOP, BLUE_SHOP, SKIP, id="anti-affinity: comes to be selected"),
         pytest.param(APART_BLUE, BLUE_SHOP, SHOP, QUEUE, id="anti-affinity: stops to be selected"),
@@ -225,7 +225,7 @@ SHOP, BLUE_SHOP = Namespace("shop", {}), Namespace("shop", {"team": "blue"})
     ],
 )
 def test_a_namespace_helps_that_starts_or_stops_to_be_selected(
-    pod: fw.Pod, old: Namespace | None, new: Namespace | None, expected: fw.QueueingHint
+    pod: fw.Pod, old: fw.Unstructured | None, new: fw.Unstructured | None, expected: fw.QueueingHint
 ) -> None:
     assert hints().after_namespace(pod, old, new) == expected
 

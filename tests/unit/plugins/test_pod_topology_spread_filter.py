@@ -72,12 +72,6 @@ def test_a_domain_may_have_so_many_more_pods_than_the_emptiest(
     assert feasible(a_spread(), a_spread_pod(constraint), nodes_in_two_zones(pods)) == expected
 
 
-def test_a_pod_that_does_not_match_itself_adds_nothing() -> None:
-    table = nodes_in_two_zones({"a": 2, "b": 1, "y": 3})
-
-    assert feasible(a_spread(), a_spread_pod(a_constraint(HOSTNAME), labels=None), table) == ["b", "x"]
-
-
 @pytest.mark.parametrize(
     ("selectors", "pods", "expected"),
     [
@@ -111,30 +105,6 @@ def test_the_first_constraint_that_refuses_a_node_says_why() -> None:
     assert refusals(a_spread(table=table), pod, table) == {"a": UNEVEN, "x": NO_DOMAIN}
     assert UNEVEN.code is fw.Code.UNSCHEDULABLE
     assert NO_DOMAIN.code is fw.Code.UNSCHEDULABLE_AND_UNRESOLVABLE
-
-
-def test_a_node_without_one_of_the_keys_counts_for_none() -> None:
-    table = nodes_in_zones({"1": ("a", "b"), "": ("x",)}, {"a": 1, "b": 1, "x": 0})
-    alone, both = a_spread_pod(a_constraint(HOSTNAME)), a_spread_pod(a_constraint(HOSTNAME), a_constraint(ZONE))
-
-    assert feasible(a_spread(), alone, table) == ["x"]
-    assert feasible(a_spread(), both, table) == ["a", "b"]
-
-
-def test_pods_of_other_namespaces_and_those_being_deleted_do_not_count() -> None:
-    table = nodes_in_two_zones({"a": 1, "x": 1})
-    table.add_pod("a", a_spread_pod(name="away", namespace="team"))
-    table.add_pod("b", a_spread_pod(name="leaving", deleting=True))
-
-    assert feasible(a_spread(), a_spread_pod(a_constraint()), table) == ALL
-
-
-def test_pods_on_a_node_that_is_gone_do_not_count() -> None:
-    table = nodes_in_two_zones({"x": 1, "y": 1})
-    for name in ("x", "y"):
-        table.remove_node(name)
-
-    assert feasible(a_spread(), a_spread_pod(a_constraint()), table) == ["a", "b"]
 
 
 HONOR_AFFINITY = {"node_affinity_policy": "Honor"}
