@@ -6,7 +6,7 @@ from plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
 from plugins.contrib.coscheduling.plugin import Coscheduling
 from plugins.contrib.load_aware.plugin import LoadAware
 from plugins.contrib.node_resource_topology.plugin import NodeResourceTopologyMatch
-from plugins.contrib.preemption_toleration.plugin import PreemptionToleration
+from plugins.contrib.preemption_toleration import PreemptionToleration
 from scheduler.framework import Plugin
 
 CONTRIB: Final[dict[str, type[Plugin]]] = {

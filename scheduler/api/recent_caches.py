@@ -8,16 +8,40 @@ Each is bounded in bytes and drops entries that were not used lately, as their p
 """
 
 from collections.abc import Callable, Hashable, Iterator
+from sys import getsizeof
 from typing import Any, ClassVar, Final, Generic, TypeVar
 from weakref import WeakSet
 
-from scheduler.api.quantities.weights import weight_of
+import msgspec
+from msgspec.structs import astuple
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 ValueT = TypeVar("ValueT")
 
 ENTRY_BYTES: Final = 150
 """Bytes of a dict's entry, at worst, including the weight that is stored with it."""
+
+
+def weight_of(*values: Any) -> int:
+    """Return about how many bytes these values take: strings, numbers, containers and structs, nested.
+
+    What is shared counts each time, so the truth is seldom more. Of an object of any other kind only itself counts.
+    """
+    total = 0
+    rest = list(values)
+    while rest:
+        value = rest.pop()
+        if value is None or value is True or value is False:
+            continue
+        total += getsizeof(value)
+        if isinstance(value, msgspec.Struct):
+            rest.extend(astuple(value))
+        elif isinstance(value, dict):
+            rest.extend(value)
+            rest.extend(value.values())
+        elif isinstance(value, tuple | frozenset | list | set):
+            rest.extend(value)
+    return total
 
 
 class RecentCache(Generic[KeyT, ValueT]):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
 from scheduler.api.pods.pod import Pod
+from scheduler.api.quantities.go_quantity import wrapped
 from scheduler.extenders.extender import Extender
 from scheduler.extenders.wire import Score
 from scheduler.framework.awaited import together
@@ -170,8 +171,3 @@ class Question:
         """Log that an ignorable extender is ignored."""
         fields = {"pod": str(self.pod), "extender": extender.name, "err": str(error)}
         _logger.info("An extender is left out, as it failed and is ignorable", extra=fields)
-
-
-def wrapped(number: int) -> int:
-    """The number as Go's int64 has it after an overflow."""
-    return (number + 2**63) % 2**64 - 2**63

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from scheduler.api.pods.pod import Pod
-from scheduler.api.quantities.weights import weight_of
+from scheduler.api.recent_caches import weight_of
 from scheduler.framework.events import ANY, Action, ClusterEvent
 from scheduler.framework.queued import QueuedPod
 

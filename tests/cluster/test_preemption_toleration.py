@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from plugins.contrib.preemption_toleration.policies import PREFIX
+from plugins.contrib.preemption_toleration import PREFIX
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.loadmaster import granted, node_of, start, with_plugin_instead
 from tests.controlplane import Client, Cluster, Component, a_pod, condition, wait_until

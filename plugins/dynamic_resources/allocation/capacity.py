@@ -8,8 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from scheduler.api.devices import Capacity, CapacityPolicy, CapacityRange, CapacityRequirements
 from scheduler.api.objects import Quantity
-from scheduler.api.quantities.canonical_quantity import canonical, written_like
-from scheduler.api.quantities.quantity import INT64_MAX, NANO, parse_quantity, value_of
+from scheduler.api.quantities.quantity import INT64_MAX, NANO, canonical, parse_quantity, value_of, written_like
 
 _NOT_REPRESENTABLE: Final = "capacity request cannot be represented in the device's range arithmetic"
 

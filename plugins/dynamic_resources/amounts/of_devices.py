@@ -9,8 +9,7 @@ from plugins.dynamic_resources.allocation.catalog import DeviceCatalog
 from plugins.dynamic_resources.allocation.pools import DeviceId, DevicesError, is_for_node
 from scheduler.api.devices import Allocation, Device, DeviceResult, NodeMapping, ResourceClaim
 from scheduler.api.objects import ClaimAmounts, MappedAmount, Node, OverheadAmount, Quantity
-from scheduler.api.quantities.canonical_quantity import written_like
-from scheduler.api.quantities.quantity import NANO, parse_quantity
+from scheduler.api.quantities.quantity import NANO, parse_quantity, written_like
 
 
 class DevicesOfNode:

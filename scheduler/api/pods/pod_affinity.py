@@ -11,8 +11,7 @@ import msgspec
 
 from scheduler.api.label_selectors import Selector, parse_label_selector
 from scheduler.api.objects import Affinity, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
-from scheduler.api.quantities.weights import weight_of
-from scheduler.api.recent_caches import RecentCache
+from scheduler.api.recent_caches import RecentCache, weight_of
 from scheduler.api.wording.messages import aggregated
 
 _CACHE_BYTES: Final = 16 << 20

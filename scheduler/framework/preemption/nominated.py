@@ -6,6 +6,7 @@ from types import MappingProxyType
 import numpy as np
 
 from scheduler.api.pods.pod import Pod
+from scheduler.api.quantities.go_quantity import wrapped
 from scheduler.api.read_only import read_only_attribute
 from scheduler.framework.handle import PodNominator
 from scheduler.framework.nodes.columns import Int64Column, Rows
@@ -91,5 +92,4 @@ def _replaced(column: Int64Column, values: Mapping[int, int]) -> Int64Column:
 
 
 def _sum(pods: Sequence[Pod], resource: str) -> int:
-    total = sum(pod.requests.get(resource, 0) for pod in pods)
-    return (total + 2**63) % 2**64 - 2**63
+    return wrapped(sum(pod.requests.get(resource, 0) for pod in pods))

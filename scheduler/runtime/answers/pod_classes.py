@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from scheduler.api.objects import Volume
 from scheduler.api.pods.pod import Pod
 from scheduler.api.pods.requests import HostPort, PodResources
-from scheduler.api.quantities.weights import weight_of
 from scheduler.api.read_only import plain
+from scheduler.api.recent_caches import weight_of
 from scheduler.framework.plugin import PreFilterPlugin, PreScorePlugin, ReservePlugin, SignPlugin
 from scheduler.process.instruments import Counter
 from scheduler.runtime.answers.store import AnswerStore, Stored

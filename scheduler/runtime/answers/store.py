@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.api.quantities.weights import weight_of
+from scheduler.api.recent_caches import weight_of
 from scheduler.framework.nodes.change_log import ChangeLog, LogReader
 from scheduler.framework.nodes.columns import Rows, locked, read_only
 from scheduler.framework.nodes.nodes import Aspect

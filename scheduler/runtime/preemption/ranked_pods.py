@@ -15,7 +15,7 @@ import numpy as np
 
 from scheduler.api.pods.importance import started
 from scheduler.api.pods.pod import Pod
-from scheduler.api.quantities.weights import weight_of
+from scheduler.api.recent_caches import weight_of
 from scheduler.framework.nodes.columns import locked
 from scheduler.framework.nodes.nodes import Aspect, BoolColumn, Int32Column, Int64Column, Rows
 from scheduler.runtime.live_nodes import LiveNodes

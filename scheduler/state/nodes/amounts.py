@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from scheduler.api.pods.requests import CPU, EPHEMERAL_STORAGE, MEMORY
+from scheduler.api.quantities.go_quantity import wrapped
 from scheduler.framework.nodes.columns import Int64Column
 from scheduler.state.nodes.live_column import LiveColumn, int64_column
 
@@ -153,8 +154,3 @@ def add_at(column: Int64Column, row: int, amount: int) -> None:
     """Add to one row, wrapping on overflow as Go does; numpy would warn or raise."""
     total = column.item(row) + amount
     column[row] = total if -(2**63) <= total < 2**63 else wrapped(total)
-
-
-def wrapped(total: int) -> int:
-    """Return the int64 that Go has for a sum."""
-    return (total + 2**63) % 2**64 - 2**63

@@ -22,10 +22,11 @@ import numpy as np
 from scheduler.api.objects import Node, Taint, labels_of
 from scheduler.api.pods.pod import Pod
 from scheduler.api.pods.requests import CPU, MEMORY, PODS, PodResources, allocatable_of, requests_of
+from scheduler.api.quantities.go_quantity import wrapped
 from scheduler.api.read_only import ReadOnlyList, read_only_attribute
 from scheduler.framework.nodes.change_log import ChangeLog
 from scheduler.framework.nodes.nodes import Aspect, BoolColumn, Int32Column, Int64Column, Rows
-from scheduler.state.nodes.amounts import Amounts, add_at, wrapped
+from scheduler.state.nodes.amounts import Amounts, add_at
 from scheduler.state.nodes.aspect_logs import ALL_ASPECTS, OF_PODS, AspectLogs, node_aspects
 from scheduler.state.nodes.host_ports import HostPorts
 from scheduler.state.nodes.images import ImageRows, ImageTable

@@ -3,7 +3,7 @@
 import pytest
 
 from scheduler.api.quantities.go_quantity import INT64_MAX, INT64_MIN, GoQuantity
-from scheduler.api.quantities.quantity import NANO, is_plain, parse_quantity, to_milli, to_value, value_of
+from scheduler.api.quantities.quantity import NANO, canonical, is_plain, parse_quantity, to_milli, to_value, value_of
 
 
 @pytest.mark.parametrize(
@@ -74,3 +74,25 @@ def test_these_are_no_quantities(text: str) -> None:
 def test_nothing_finer_than_a_billionth_is_kept() -> None:
     assert parse_quantity("0.1n") == 1
     assert parse_quantity("1") == NANO
+
+
+@pytest.mark.parametrize(
+    ("quantity", "expected"),
+    [
+        ("0", "0"),
+        ("2000", "2k"),
+        ("2000m", "2"),
+        ("1500m", "1500m"),
+        ("-2048Ki", "-2Mi"),
+        ("0.5Gi", "512Mi"),
+        ("0.5Ki", "512"),
+        ("1.0001Ki", "1024102400u"),
+        ("2e3", "2e3"),
+        ("1e19", "10e18"),
+        ("1E", "1E"),
+        ("9223372036854775808", "9223372036854775808"),
+        ("16Ei", "9223372036854775807"),
+    ],
+)
+def test_a_quantity_is_written_as_the_api_does(quantity: str, expected: str) -> None:
+    assert canonical(quantity) == expected

@@ -5,8 +5,7 @@ import sys
 import pytest
 
 from scheduler.api.objects import Toleration
-from scheduler.api.quantities.weights import weight_of
-from scheduler.api.recent_caches import ENTRY_BYTES, RecentCache, cache_sizes, forget_idle
+from scheduler.api.recent_caches import ENTRY_BYTES, RecentCache, cache_sizes, forget_idle, weight_of
 
 
 def a_cache(limit: int = 100_000) -> RecentCache[str, str]:

@@ -11,8 +11,7 @@ import msgspec
 import pytest
 
 from plugins import SHIPPED
-from plugins.contrib.preemption_toleration.plugin import PRIORITY_CLASS, PreemptionToleration
-from plugins.contrib.preemption_toleration.policies import PREFIX, policy_of
+from plugins.contrib.preemption_toleration import PREFIX, PRIORITY_CLASS, PreemptionToleration, policy_of
 from scheduler import framework as fw
 from scheduler.api.objects import PodCondition
 from scheduler.api.unstructured import Unstructured

@@ -1,1 +1,0 @@
-"""The plugin PreemptionToleration: preemption from which a PriorityClass can exempt its pods."""
