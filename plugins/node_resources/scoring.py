@@ -2,22 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from plugins.dynamic_resources.allocation.device_counts import DeviceCounts
 from plugins.shared.column_math import LARGE, Amount, amounts, pick
 from scheduler import framework as fw
 from scheduler.api.pods.requests import CPU, EPHEMERAL_STORAGE, MEMORY, is_scalar_resource
 
 MAX_WEIGHT: Final = 100
-
-
-class DeviceCounts(Protocol):
-    """Counts the devices behind extended resources: see `plugins/dynamic_resources/allocation/device_counts.py`."""
-
-    def of(self, resource: str, nodes: fw.NodeColumns, rows: fw.Rows) -> tuple[fw.Int64Column, fw.Int64Column] | None:
-        """Return for each of `rows` how many there are, and are taken; None if there are none for the resource."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from scheduler import framework as fw
 from scheduler.api.decoding import convert
+from scheduler.api.groups.owners import controller_of
 from scheduler.api.label_selectors import Selector, parse_label_selector, selector_from_labels, selector_of
-from scheduler.api.objects import LabelSelector, OwnerReference
+from scheduler.api.objects import LabelSelector
 from scheduler.api.recent_caches import RecentCache
 
 RESOURCES: Final = (fw.SERVICE, fw.REPLICATION_CONTROLLER, fw.REPLICA_SET, fw.STATEFUL_SET)
@@ -46,7 +47,7 @@ class DefaultSelectors:
         selector = self._of_services(pod)
         if not pod.metadata.owner_references:
             return selector
-        owner = _controller_of(pod)
+        owner = controller_of(pod)
         resource = None if owner is None else _CONTROLLERS.get((owner.api_version, owner.kind))
         if owner is None or resource is None:
             return selector
@@ -87,25 +88,15 @@ def concerns(made: Any, pod: fw.Pod) -> bool:
     """Return whether a Service selects a pod, or another of these objects may be the pod's controller."""
     if made.metadata.namespace != pod.namespace:
         return False
-    owner = _controller_of(pod)
+    owner = controller_of(pod)
     if owner is not None and owner.name == made.metadata.name:
         return True
     selector = _selector_of(made) or {}
     return bool(selector) and all(pod.labels.get(key) == value for key, value in selector.items())
 
 
-def controller_of(pod: fw.Pod) -> tuple[str, str, str] | None:
-    """Return version, kind and name of the object that controls `pod`."""
-    owner = _controller_of(pod)
-    return None if owner is None else (owner.api_version, owner.kind, owner.name)
-
-
 def _selector_of(made: Any) -> Any:
     return (made.content.get("spec") or {}).get("selector")
-
-
-def _controller_of(pod: fw.Pod) -> OwnerReference | None:
-    return next((owner for owner in pod.metadata.owner_references or () if owner.controller), None)
 
 
 def _overridden(selector: Selector, labels: Mapping[str, str]) -> Selector:

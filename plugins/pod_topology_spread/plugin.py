@@ -15,13 +15,14 @@ from plugins.pod_topology_spread.constraints import (
     problems_of_arguments,
     with_selector,
 )
-from plugins.pod_topology_spread.default_selectors import RESOURCES, DefaultSelectors, controller_of
+from plugins.pod_topology_spread.default_selectors import RESOURCES, DefaultSelectors
 from plugins.pod_topology_spread.domains import MISSING_LABEL, HardSpread
 from plugins.pod_topology_spread.hints import SpreadHints
 from plugins.pod_topology_spread.nodes import ExcludedNodes
 from plugins.pod_topology_spread.obstacles import SpreadObstacles
 from plugins.pod_topology_spread.scoring import SoftSpread, normalized_spread
 from scheduler import framework as fw
+from scheduler.api.groups.owners import controller_of
 from scheduler.api.objects import TopologySpreadConstraint
 
 _PRE_FILTERED: Final = "PreFilterPodTopologySpread"
