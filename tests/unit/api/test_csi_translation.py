@@ -11,7 +11,7 @@ from scheduler.api.storage.volumes import PersistentVolume
 
 ZONE, OLD_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
 REGION, OLD_REGION = "topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"
-GCE_ZONE, EBS_ZONE = "topology.gke.io/zone", "topology.ebs.csi.aws.com/zone"
+EBS_ZONE = "topology.ebs.csi.aws.com/zone"
 GCE: dict[str, Any] = {"gcePersistentDisk": {"pdName": "disk"}}
 EBS: dict[str, Any] = {"awsElasticBlockStore": {"volumeID": "vol-1"}}
 

@@ -175,7 +175,7 @@ def test_pods_of_a_node_that_is_not_there_count_for_nobody() -> None:
     assert refusals(a_plugin(), pod, cluster) == {}
 
 
-RED, BLUE = a_selector(team="red"), a_selector(team="blue")
+BLUE = a_selector(team="blue")
 
 
 @pytest.mark.parametrize(

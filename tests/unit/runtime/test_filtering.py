@@ -125,10 +125,6 @@ def test_a_signature_that_fails_is_the_fault_of_its_plugin(sign: object) -> None
         filtered(a_framework(plugin(Base, "Odd", sign=sign), table=table), table)
 
 
-def one_pod_a_node(_: Pod, node: NodeInfo) -> Status | None:
-    return unschedulable("taken") if node.pods else None
-
-
 def test_a_nominated_pod_that_is_on_the_node_already_is_not_counted_twice() -> None:
     table, promised = a_cluster(*map(a_node, "a")), a_pod("promised")
     table.add_pod("a", promised)

@@ -21,10 +21,6 @@ def scored(*plugins: Plugin, app: str = "", **weights: int) -> Scores:
     return framework.run_score(CycleState(), pod, np.array([0, 1]))
 
 
-def by_nodes(values: int | str) -> object:
-    return lambda *_: np.array([values, values])
-
-
 def test_scores_are_weighted_and_added() -> None:
     scores = scored(PlainScore({"a": 1, "b": 2}, "One"), PlainScore({"a": 100, "b": 0}, "Two"), One=3)
 
