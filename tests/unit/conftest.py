@@ -1,12 +1,22 @@
-"""Runs tests that are coroutines."""
+"""Runs tests that are coroutines, and checks the engines of each test at its end."""
 
 import gc
 import inspect
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 
 from tests.fakes import run
+from tests.fakes.engine import MADE
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None]:
+    """Check that all which the engines of a test believe is consistent at its end."""
+    MADE.clear()
+    yield
+    for each in MADE:
+        each.check()
 
 
 @pytest.hookimpl(tryfirst=True)

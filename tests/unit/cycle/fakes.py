@@ -21,6 +21,7 @@ from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet, ProfileSpec
 from tests import fakes
 from tests.fakes import Eviction, FakeClock, FakeWorld, a_plugin, sample, settle
+from tests.fakes.engine import MADE
 
 PROFILE = "default-scheduler"
 
@@ -41,6 +42,7 @@ class EngineUnderTest:
         self.handlers = self.engine.handlers
         self.loop = self.engine.loop
         self.framework = next(iter(self.engine.frameworks.values()))
+        MADE.append(self)
 
     def see(self, *objects: fw.Pod | fw.Node) -> None:
         """Hear of objects from the watch."""
@@ -92,6 +94,9 @@ class EngineUnderTest:
         self.cache.check_invariants()
         self.queue.check_invariants()
         self.nominator.check_invariants()
+        self.engine.shares.check_invariants()
+        if self.engine.share_parts.waker is not None:
+            self.engine.share_parts.waker.check_invariants()
 
 
 def an_engine(

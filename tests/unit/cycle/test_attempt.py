@@ -36,7 +36,6 @@ async def test_a_pod_that_fits_is_assumed_bound_and_announced() -> None:
     scheduler.handlers.pod_changed(pod.bound_to("a"))
     assert scheduler.where(pod) == "bound"
     assert scheduler.loop.bindings == 0
-    scheduler.check()
 
 
 async def test_a_pod_that_fits_nowhere_waits_and_the_reason_is_reported() -> None:
@@ -52,7 +51,6 @@ async def test_a_pod_that_fits_nowhere_waits_and_the_reason_is_reported() -> Non
     assert scheduler.attempts("unschedulable") == 1
     labels = {"result": "unschedulable", "profile": PROFILE}
     assert sample(scheduler.metrics, "scheduler_scheduling_attempt_duration_seconds_count", **labels) == 1
-    scheduler.check()
 
 
 async def test_a_post_filter_that_fails_leaves_the_pod_unschedulable() -> None:
@@ -100,7 +98,6 @@ async def test_a_refusal_after_the_decision_takes_everything_back(denying: Plugi
     assert Unschedulable("default/pod", "Unschedulable", message, "") in scheduler.world.writes
     assert scheduler.cache.get(pod.uid) is None
     assert reserving.held == []
-    scheduler.check()
 
 
 async def test_a_refused_binding_is_undone_and_its_room_wakes_others() -> None:
@@ -115,4 +112,3 @@ async def test_a_refused_binding_is_undone_and_its_room_wakes_others() -> None:
     assert scheduler.where(pod) == "backoff"
     assert scheduler.where(other) == "backoff"
     assert scheduler.attempts("error") == 1
-    scheduler.check()

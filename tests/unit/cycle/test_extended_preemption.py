@@ -63,7 +63,6 @@ async def test_an_extender_sees_all_candidates_and_the_best_of_what_it_leaves_is
     ]
     assert victims(scheduler) == ["default/low1"]
     assert scheduler.world.written(Unschedulable)[-1].nominated == "n1"
-    scheduler.check()
 
 
 async def test_if_it_agrees_to_all_the_cheapest_is_taken() -> None:

@@ -127,7 +127,6 @@ async def test_a_version_that_came_while_the_pod_was_assumed_is_the_one_that_com
         await engine.world.answer_binding(POD, fw.BindRejected("no"))
 
     assert engine.waiting(POD).pod is update
-    engine.check()
 
 
 @pytest.mark.parametrize("ended", [True, False])
@@ -150,4 +149,3 @@ async def test_a_pod_on_hold_that_another_scheduler_bound_is_not_counted_after_i
     assert engine.loop.bindings == 0
     assert engine.world.asked == []
     assert engine.where(POD) == ""
-    engine.check()

@@ -46,7 +46,6 @@ def test_a_pod_of_another_scheduler_is_not_queued_but_counted_once_it_is_bound()
 
     scheduler.handlers.pod_changed(pod.bound_to("a"))
     assert scheduler.where(pod) == "bound"
-    scheduler.check()
 
 
 def test_a_waiting_pod_that_gets_bound_leaves_the_queue_and_its_nomination() -> None:
@@ -58,7 +57,6 @@ def test_a_waiting_pod_that_gets_bound_leaves_the_queue_and_its_nomination() -> 
     assert scheduler.where(pod) == "bound"
     assert nominated_node(scheduler.nominator, pod.uid) == ""
     assert Forgotten("default/pod") in scheduler.world.writes
-    scheduler.check()
 
 
 def test_a_pod_may_be_bound_to_a_node_that_is_not_known_yet() -> None:
@@ -67,7 +65,6 @@ def test_a_pod_may_be_bound_to_a_node_that_is_not_known_yet() -> None:
     scheduler.handlers.node_changed(a_node("late"))
 
     assert scheduler.cache.table.pod_count.tolist() == [1]
-    scheduler.check()
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
@@ -82,7 +79,6 @@ def test_a_pod_that_has_ended_holds_nothing_and_wakes_others(phase: str) -> None
     assert scheduler.where(pod) == ""
     assert scheduler.where(refused) == "backoff"
     assert pod.uid not in scheduler.handlers.known_pods()
-    scheduler.check()
 
 
 @pytest.mark.parametrize("times", [1, 2])
@@ -97,7 +93,6 @@ def test_a_deleted_pod_is_gone_wherever_it_was(times: int) -> None:
 
     assert (scheduler.where(waiting), scheduler.where(bound)) == ("", "")
     assert scheduler.handlers.known_pods() == {}
-    scheduler.check()
 
 
 def test_a_deletion_of_a_pod_that_was_never_seen_does_nothing() -> None:
@@ -106,7 +101,6 @@ def test_a_deletion_of_a_pod_that_was_never_seen_does_nothing() -> None:
     scheduler.handlers.pod_deleted(a_pod("never"))
 
     assert scheduler.where(refused) == "unschedulable"
-    scheduler.check()
 
 
 async def test_an_assumed_pods_updates_leave_it_alone() -> None:
@@ -117,7 +111,6 @@ async def test_an_assumed_pods_updates_leave_it_alone() -> None:
 
     assert scheduler.where(pod) == "assumed"
     assert nominated_node(scheduler.nominator, pod.uid) == ""
-    scheduler.check()
 
 
 @pytest.mark.parametrize("gone", [True, False], ids=["deleted", "deletion requested"])
@@ -132,7 +125,6 @@ async def test_an_assumed_pod_that_is_deleted_frees_its_room(gone: bool) -> None
 
     assert scheduler.where(pod) == ""
     assert scheduler.where(other) == "backoff"
-    scheduler.check()
 
 
 def test_the_end_of_a_nomination_wakes_pods_that_had_to_yield() -> None:
@@ -181,7 +173,6 @@ async def test_a_pod_that_moves_to_another_node_than_believed_leaves_room_there(
 
     assert scheduler.where(other) == "backoff"
     assert scheduler.cache.table.pod_count.tolist() == [0, 1]
-    scheduler.check()
 
 
 async def test_an_expired_assumption_is_tried_again_unless_the_pod_is_gone_or_bound() -> None:
@@ -198,7 +189,6 @@ async def test_an_expired_assumption_is_tried_again_unless_the_pod_is_gone_or_bo
     scheduler.handlers.pod_deleted(pod)
     scheduler.handlers.assumption_expired(pod.bound_to("a"))
     assert scheduler.where(pod) == ""
-    scheduler.check()
 
 
 def test_a_pod_that_cannot_be_read_gets_an_event() -> None:
@@ -238,7 +228,6 @@ def test_a_deleted_node_is_gone_and_its_pods_are_kept() -> None:
     assert scheduler.cache.table.count == 0
     assert scheduler.handlers.known_nodes() == {}
     assert scheduler.cache.sizes()["pods"] == 1
-    scheduler.check()
 
 
 def test_late_news_of_a_node_that_was_made_again_does_not_replace_the_new_one() -> None:

@@ -30,7 +30,6 @@ async def test_the_loop_schedules_what_comes_until_it_is_closed() -> None:
     await task
 
     assert len(set(scheduler.world.bound.values())) == 30
-    scheduler.check()
 
 
 async def test_a_full_queue_does_not_starve_other_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +187,6 @@ async def test_a_refused_binding_that_cannot_be_reported_still_brings_the_pod_ba
     assert scheduler.cache.get(pod.uid) is None
     assert scheduler.loop.bindings == 0
     assert sample(scheduler.metrics, "loadmaster_task_failures_total", operation="binding") == 1
-    scheduler.check()
 
 
 async def test_a_bound_pod_stays_assumed_whatever_fails_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +197,6 @@ async def test_a_bound_pod_stays_assumed_whatever_fails_afterwards(monkeypatch: 
     assert scheduler.world.bound == {pod.uid: "a"}
     assert scheduler.where(pod) == "assumed"
     assert sample(scheduler.metrics, "loadmaster_task_failures_total", operation="binding") == 1
-    scheduler.check()
 
 
 @pytest.mark.parametrize("began", [False, True])
@@ -219,7 +216,6 @@ async def test_a_binding_that_somebody_else_cancels_brings_the_pod_back(*, held:
     assert scheduler.where(pod) == "backoff"
     assert scheduler.cache.get(pod.uid) is None
     assert (scheduler.loop.bindings, list(scheduler.waiting)) == (0, [])
-    scheduler.check()
 
 
 async def test_no_decision_is_made_while_the_loop_is_held() -> None:
@@ -238,7 +234,6 @@ async def test_no_decision_is_made_while_the_loop_is_held() -> None:
     await task
 
     assert while_held == {}
-    scheduler.check()
 
 
 async def test_a_what_if_that_failed_half_way_is_put_right_before_the_next_decision() -> None:

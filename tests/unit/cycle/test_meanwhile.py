@@ -61,7 +61,6 @@ async def test_a_pod_on_hold_that_is_not_allowed_goes_back(seconds: float, messa
     assert scheduler.world.events == [failed(f"0/1 nodes are available: 1 {message}.")]
     assert (reserving.held, list(scheduler.waiting)) == ([], [])
     assert sample(scheduler.metrics, "scheduler_permit_wait_duration_seconds_count", result="Unschedulable") == 1
-    scheduler.check()
 
 
 async def test_a_pod_that_fails_while_on_hold_holds_no_longer() -> None:
@@ -98,7 +97,6 @@ async def test_a_pod_deleted_during_its_binding_frees_its_room_at_once_and_never
     await settle()
     assert scheduler.where(pod) == ""
     assert reserving.held == []
-    scheduler.check()
 
 
 @pytest.mark.parametrize("gone", [True, False], ids=["deleted", "deletion requested"])
@@ -117,7 +115,6 @@ async def test_a_pod_deleted_while_on_hold_is_let_go(gone: bool) -> None:
     assert scheduler.where(other) == "backoff"
     assert reserving.held == []
     assert scheduler.where(pod) == ("" if gone else "backoff")
-    scheduler.check()
 
 
 async def test_a_pod_that_another_scheduler_bound_meanwhile_is_counted_where_it_is() -> None:
@@ -134,7 +131,6 @@ async def test_a_pod_that_another_scheduler_bound_meanwhile_is_counted_where_it_
     assert scheduler.where(pod) == "bound"
     assert [each.name for each in scheduler.cache.table.pods_on(other)] == ["pod"]
     assert scheduler.world.events == []
-    scheduler.check()
 
 
 async def test_an_assumption_that_was_confirmed_before_the_answer_came_stays() -> None:
@@ -148,7 +144,6 @@ async def test_an_assumption_that_was_confirmed_before_the_answer_came_stays() -
 
     assert scheduler.cache.expire() == []
     assert scheduler.where(pod) == "bound"
-    scheduler.check()
 
 
 async def test_a_pod_that_is_being_deleted_is_skipped_with_an_event() -> None:

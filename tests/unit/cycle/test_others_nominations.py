@@ -61,7 +61,6 @@ async def test_our_pod_is_tried_again_when_the_nominated_pod_is_gone() -> None:
     await engine.schedule()
 
     assert engine.world.bound == {"default/ours": "n1"}
-    engine.check()
 
 
 async def test_a_nominated_pod_that_is_bound_counts_once() -> None:
@@ -69,7 +68,6 @@ async def test_a_nominated_pod_that_is_bound_counts_once() -> None:
     engine.see(newer(theirs(), node_name="n1"))
 
     assert list(engine.nominator.by_node()) == []
-    engine.check()
 
 
 def test_a_waiting_pod_of_another_scheduler_without_a_nomination_is_of_no_interest() -> None:

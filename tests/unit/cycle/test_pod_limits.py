@@ -30,4 +30,3 @@ async def test_it_is_refused_with_its_reason_and_nothing_wakes_it_while_other_po
     [told] = engine.world.written(Unschedulable)
     assert (told.reason, told.message) == ("Unschedulable", message)
     assert engine.world.bound == {a_pod("plain").uid: "n"}
-    engine.check()

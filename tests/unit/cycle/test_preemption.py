@@ -51,7 +51,6 @@ async def test_a_pod_takes_the_place_of_its_victim() -> None:
     assert engine.world.written(Unschedulable)[0] == Unschedulable("default/high", "Unschedulable", told, "n")
     assert engine.world.bound == {HIGH.uid: "n"}
     assert nominated_node(engine.nominator, HIGH.uid) == ""
-    engine.check()
 
 
 async def test_the_place_is_kept_for_the_preemptor() -> None:
@@ -163,7 +162,6 @@ async def test_a_victim_on_hold_goes_back_to_the_queue() -> None:
     assert "waiting on permit for pod: preempted" in engine.world.notes()
     assert engine.where("default/low") == "backoff"
     assert engine.cache.get("default/low") is None
-    engine.check()
 
 
 async def test_a_victim_that_is_being_prepared_goes_back_to_the_queue() -> None:

@@ -84,7 +84,6 @@ async def test_the_ancestor_that_lacks_something_and_who_borrows_it_are_named() 
     assert (share.name, share.source) == ("team-b", "shares")
     assert share.lacks == ["1 cpu more than company has: team-a borrows 2"]
     assert share.text.startswith('share "team-b" has no space: 1 of cpu more than "company" has')
-    stage.check()
 
 
 async def test_a_higher_guarantee_is_tried_and_so_is_the_end_of_the_least_important_borrower() -> None:
@@ -99,7 +98,6 @@ async def test_a_higher_guarantee_is_tried_and_so_is_the_end_of_the_least_import
     ]
     assert [each.count for each in share.suggestions] == [1, 1, 1]
     assert share.suggestions[2].command == "kubectl delete pod --namespace a a-0"
-    stage.check()
 
 
 async def test_what_nodes_do_not_take_is_said() -> None:
@@ -201,7 +199,7 @@ async def test_an_estimate_without_ground_is_none() -> None:
 async def test_a_group_that_lacks_nodes_and_quota_says_so_with_what_makes_space_in_its_share() -> None:
     stage = Stage()
     stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
-    stage.group("g", 4, 4, requests={"cpu": "20"})
+    stage.a_group("g", 4, 4, requests={"cpu": "20"})
     await stage.schedule()
 
     group = await explainer(stage).about_group("a", "g")
@@ -213,7 +211,7 @@ async def test_a_group_that_lacks_nodes_and_quota_says_so_with_what_makes_space_
 async def test_a_group_waits_for_what_it_needs_as_a_whole() -> None:
     stage = Stage()
     stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
-    stage.group("g", 4, 4)
+    stage.a_group("g", 4, 4)
     await stage.schedule()
 
     group = await explainer(stage).about_group("a", "g")
@@ -234,7 +232,7 @@ async def test_who_in_the_share_goes_first_is_named() -> None:
     for number in range(3):
         important.append(stage.pod(f"important-{number}", priority=9))
         stage.clock.advance(1.0)
-    stage.group("g", 1, 1)
+    stage.a_group("g", 1, 1)
     stage.clock.advance(1.0)
     last = stage.pod("last")
     await stage.schedule()
@@ -252,7 +250,7 @@ async def test_who_in_the_share_goes_first_is_named() -> None:
 async def test_a_group_that_goes_first_in_its_share_is_named_as_such() -> None:
     stage = Stage()
     stage.quota(minimum={"cpu": "1"}, maximum={"cpu": "1"})
-    stage.group("g", 2, 2)
+    stage.a_group("g", 2, 2)
     stage.clock.advance(1.0)
     last = stage.pod("last", requests={"cpu": "2"})
     await stage.schedule()
@@ -300,4 +298,3 @@ async def test_nothing_that_was_tried_stays() -> None:
 
     assert (stage.used("team-a"), stage.used("company")) == before
     stage.under_test.see(newer(waiting, labels={"any": "label"}))
-    stage.check()

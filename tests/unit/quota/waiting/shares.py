@@ -5,10 +5,11 @@ from typing import Any
 
 from plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
 from scheduler import framework as fw
-from scheduler.api.objects import ObjectMeta
+from scheduler.api.groups import coscheduling
+from scheduler.api.objects import GroupedMeta, ObjectMeta
 from scheduler.api.quota.elastic_quotas import ElasticQuota, ElasticQuotaSpec, ElasticQuotaStatus
 from scheduler.api.read_only import NOTHING
-from scheduler.framework.events import ELASTIC_QUOTA
+from scheduler.framework.events import COSCHEDULING_POD_GROUP, ELASTIC_QUOTA
 from scheduler.framework.shares import DeclaredShare
 from scheduler.testing import a_node, a_pod, an_object
 from tests.fakes import settle
@@ -26,7 +27,82 @@ def declaring(*shares: DeclaredShare, elastic_quotas: bool = True, **arguments: 
     return Declaring
 
 
-class Sharing:
+class WithShares:
+    """An engine with these plugins."""
+
+    def __init__(self, *plugins: type[fw.Plugin], **options: Any) -> None:
+        self.under_test: EngineUnderTest = an_engine(*plugins, **options)
+        self.engine = self.under_test.engine
+        self.shares = self.engine.shares
+        self.clock = self.under_test.clock
+        self._versions = 0
+
+    # What the watch shows.
+
+    def group(self, name: str, minimum: int, namespace: str = "a") -> dict[str, str]:
+        """Let the watch show a group of pods; return the labels of its pods."""
+        self._versions += 1
+        metadata = GroupedMeta(
+            name=name, namespace=namespace, uid=f"uid of {name}", resource_version=str(self._versions)
+        )
+        group = coscheduling.PodGroup(metadata=metadata, spec=coscheduling.PodGroupSpec(min_member=minimum))
+        self.engine.object_handlers.object_changed(COSCHEDULING_POD_GROUP, group)
+        return {coscheduling.POD_GROUP_LABEL: name}
+
+    def delete(self, *pods: fw.Pod | str) -> None:
+        """Let the watch show that pods are gone, or running ones with these names."""
+        for pod in pods:
+            known = self.running(pod) if isinstance(pod, str) else self.engine.pods.get(pod.uid, pod)
+            self.under_test.handlers.pod_deleted(known)
+
+    def confirm(self) -> None:
+        """Let the watch show what was bound."""
+        for uid, node in self.under_test.world.bound.items():
+            pod = self.engine.pods.get(uid)
+            if pod is not None and not pod.node_name:
+                self.under_test.see(newer(pod, node_name=node))
+
+    # What becomes of it.
+
+    async def schedule(self, seconds: float = 60.0) -> int:
+        """Let backoffs end, then try pods as long as there is one to try; return how often one was tried."""
+        self.clock.advance(seconds)
+        self.under_test.queue.flush_backoff_completed()
+        tries = 0
+        while (queued := self.engine.queue.pop_nowait()) is not None:
+            self.engine.loop.schedule_one(queued)
+            await settle()
+            tries += 1
+            assert tries < 2000, "it spins"
+        return tries
+
+    async def after_a_look(self) -> int:
+        """Let a second pass; return how often a pod was tried."""
+        self.engine.share_parts.catch_up()
+        return await self.schedule(11.0)
+
+    def running(self, name: str) -> fw.Pod:
+        """The pod with this name, or namespace and name, that has a node."""
+        return next(pod for pod in self.engine.cache.counted_pods() if name in (pod.name, str(pod)))
+
+    @property
+    def placed(self) -> list[str]:
+        """The names of the pods that have a node, sorted."""
+        return sorted(pod.name for pod in self.engine.cache.counted_pods())
+
+    @property
+    def evicted(self) -> list[str]:
+        return self.under_test.evicted
+
+    def where(self, pod: fw.Pod) -> str:
+        return self.under_test.where(pod.uid)
+
+    def note(self, pod: fw.Pod) -> str:
+        """The text of a pod's last Event."""
+        return [event.note for event in self.under_test.world.events if event.pod == str(pod)][-1]
+
+
+class Sharing(WithShares):
     """An engine with one large node, or with this one."""
 
     def __init__(
@@ -38,14 +114,8 @@ class Sharing:
         **options: Any,
     ) -> None:
         """`arguments`: further ones of the plugin."""
-        self.under_test: EngineUnderTest = an_engine(declaring(*shares, **arguments), *also, **options)
-        self.engine = self.under_test.engine
-        self.shares = self.engine.shares
-        self.clock = self.under_test.clock
-        self._versions = 0
+        super().__init__(declaring(*shares, **arguments), *also, **options)
         self.under_test.see(node or a_node("n", cpu="64", memory="64Gi"))
-
-    # What the watch shows.
 
     def quota(
         self,
@@ -86,48 +156,17 @@ class Sharing:
         self.under_test.see(pod)
         return pod
 
-    def delete(self, *pods: fw.Pod) -> None:
-        """Let the watch show that pods are gone."""
-        for pod in pods:
-            self.under_test.handlers.pod_deleted(pod)
+    async def try_pods(self, count: int, namespace: str = "a", first: int = 0, **fields: Any) -> list[fw.Pod]:
+        """Let the watch show pods of one core each, then try all that may be tried."""
+        pods = self.pods(count, namespace, first, **fields)
+        await self.schedule()
+        return pods
 
-    def confirm(self) -> None:
-        """Let the watch show what was bound."""
-        for uid, node in self.under_test.world.bound.items():
-            pod = self.engine.pods.get(uid)
-            if pod is not None and not pod.node_name:
-                self.under_test.see(newer(pod, node_name=node))
-
-    # What becomes of it.
-
-    async def schedule(self, seconds: float = 60.0) -> int:
-        """Let backoffs end, then try pods as long as there is one to try; return how often one was tried."""
-        self.clock.advance(seconds)
-        self.under_test.queue.flush_backoff_completed()
-        tries = 0
-        while (queued := self.engine.queue.pop_nowait()) is not None:
-            self.engine.loop.schedule_one(queued)
-            await settle()
-            tries += 1
-            assert tries < 1000, "it spins"
-        return tries
-
-    async def after_a_look(self) -> int:
-        """Let a second pass; return how often a pod was tried."""
-        self.engine.share_parts.catch_up()
-        return await self.schedule(11.0)
-
-    @property
-    def placed(self) -> list[str]:
-        """The names of the pods that have a node, sorted."""
-        return sorted(pod.name for pod in self.engine.cache.counted_pods())
-
-    def where(self, pod: fw.Pod) -> str:
-        return self.under_test.where(pod.uid)
-
-    def note(self, pod: fw.Pod) -> str:
-        """The text of a pod's last Event."""
-        return [event.note for event in self.under_test.world.events if event.pod == str(pod)][-1]
+    async def try_pod(self, name: str, **fields: Any) -> fw.Pod:
+        """Let the watch show a pod of one core, then try all that may be tried."""
+        pod = self.pod(name, **fields)
+        await self.schedule()
+        return pod
 
     @property
     def reasons(self) -> dict[str, str]:
@@ -143,17 +182,9 @@ class Sharing:
             status={"disruptionsAllowed": 0, "disruptedPods": {}},
         )
         self.engine.object_handlers.object_changed("policy/PodDisruptionBudget", budget)
-        protected = next(each for each in self.engine.cache.counted_pods() if each.name == pod)
-        self.under_test.see(newer(protected, labels={"app": "x"}))
+        self.under_test.see(newer(self.running(pod), labels={"app": "x"}))
 
     def used(self, name: str = "a/quota", resource: str = "cpu") -> int:
         """What is used of a share."""
         ledger = next(each for each in self.shares.ledgers if name in each.tree.shares)
         return ledger.used(name)[resource]
-
-    def check(self) -> None:
-        """All that we believe is consistent."""
-        self.under_test.check()
-        self.shares.check_invariants()
-        if self.engine.share_parts.waker is not None:
-            self.engine.share_parts.waker.check_invariants()

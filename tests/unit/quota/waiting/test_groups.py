@@ -1,17 +1,14 @@
 """A group of pods is charged as a whole or not at all."""
 
 from collections.abc import Sequence
-from itertools import count
 
 import pytest
 
 from plugins.contrib.coscheduling.plugin import Coscheduling
 from scheduler import framework as fw
 from scheduler.api.groups import coscheduling as api
-from scheduler.api.objects import GroupedMeta
 from scheduler.config.types import LoadmasterSettings
 from scheduler.cycle.steps import in_one_go
-from scheduler.framework.events import COSCHEDULING_POD_GROUP
 from scheduler.framework.queued import QueuedGroup
 from scheduler.testing import a_node
 from tests.unit.quota.waiting.shares import Sharing
@@ -22,38 +19,30 @@ class Stage(Sharing):
 
     def __init__(self) -> None:
         super().__init__(also=(Coscheduling,))
-        self._numbers = count(1)
 
-    def group(self, name: str, minimum: int, pods: int, **fields: object) -> list[fw.Pod]:
-        metadata = GroupedMeta(
-            name=name, namespace="a", uid=f"uid of {name}", resource_version=str(next(self._numbers))
-        )
-        group = api.PodGroup(metadata=metadata, spec=api.PodGroupSpec(min_member=minimum))
-        self.engine.object_handlers.object_changed(COSCHEDULING_POD_GROUP, group)
-        labels = {api.POD_GROUP_LABEL: name}
+    def a_group(self, name: str, minimum: int, pods: int, **fields: object) -> list[fw.Pod]:
+        labels = self.group(name, minimum)
         return [self.pod(f"{name}-{number}", labels=labels, **fields) for number in range(pods)]
 
 
 async def test_a_group_above_its_share_has_none_of_its_pods_placed() -> None:
     stage = Stage()
     stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
-    stage.group("g", 4, 4)
+    stage.a_group("g", 4, 4)
 
     await stage.schedule()
 
     assert stage.placed == []
     assert stage.used() == 0
-    stage.check()
 
 
 async def test_what_a_waiting_group_does_not_take_goes_to_others() -> None:
     stage = Stage()
     stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
-    stage.group("g", 4, 4)
+    stage.a_group("g", 4, 4)
     await stage.schedule()
-    stage.pods(3)
 
-    await stage.schedule()
+    await stage.try_pods(3)
 
     assert stage.placed == ["a-0", "a-1", "a-2"]
 
@@ -61,9 +50,8 @@ async def test_what_a_waiting_group_does_not_take_goes_to_others() -> None:
 async def test_a_group_is_woken_once_there_is_room_for_all_of_it() -> None:
     stage = Stage()
     stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
-    running = stage.pods(2)
-    await stage.schedule()
-    stage.group("g", 4, 4)
+    running = await stage.try_pods(2)
+    stage.a_group("g", 4, 4)
     await stage.schedule()
 
     stage.delete(running[0])
@@ -72,7 +60,6 @@ async def test_a_group_is_woken_once_there_is_room_for_all_of_it() -> None:
     await stage.schedule()
 
     assert stage.placed == ["g-0", "g-1", "g-2", "g-3"]
-    stage.check()
 
 
 @pytest.mark.parametrize(("others", "is_tried"), [((), True), (("Coscheduling",), True), (("NodeAffinity",), False)])
@@ -81,7 +68,7 @@ def test_a_group_is_tried_again_at_once_if_quota_has_refused_members_for_whom_th
 ) -> None:
     stage = Stage()
     stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
-    stage.group("g", 3, 4)
+    stage.a_group("g", 3, 4)
     group = stage.engine.queue.pop_nowait()
     assert isinstance(group, QueuedGroup)
 
@@ -94,9 +81,8 @@ def test_a_group_is_tried_again_at_once_if_quota_has_refused_members_for_whom_th
 async def test_a_group_whose_member_is_not_bound_is_tried_after_the_backoff_of_that() -> None:
     stage = Stage()
     stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
-    stage.pods(1)
-    await stage.schedule()
-    pods = stage.group("g", 3, 4)
+    await stage.try_pods(1)
+    pods = stage.a_group("g", 3, 4)
     stage.under_test.world.exists = lambda uid: uid != "a/g-0"
     await stage.schedule(0)
     assert len(stage.placed) == 1, "without the first, too few have a node"
@@ -105,63 +91,55 @@ async def test_a_group_whose_member_is_not_bound_is_tried_after_the_backoff_of_t
     await stage.schedule()
 
     assert len([pod for pod in pods if pod.name in stage.placed]) == 3
-    stage.check()
 
 
 async def test_what_was_kept_for_more_pods_than_a_group_has_goes_to_others() -> None:
     stage = Stage()
     stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
-    running = stage.pod("large", requests={"cpu": "4"})
+    running = await stage.try_pod("large", requests={"cpu": "4"})
+    group = stage.a_group("g", 4, 4, priority=9)
     await stage.schedule()
-    group = stage.group("g", 4, 4, priority=9)
-    await stage.schedule()
-    stage.pods(2)
-    await stage.schedule()
+    await stage.try_pods(2)
 
     stage.delete(running)
-    stage.group("g", 3, 0)
+    stage.a_group("g", 3, 0)
     stage.delete(group[1])
     await stage.schedule()
     await stage.schedule()
 
     assert stage.placed == ["a-0", "g-0", "g-2", "g-3"]
-    stage.check()
 
 
 async def test_nobody_is_woken_for_what_the_rest_of_a_group_takes() -> None:
     stage = Stage()
     stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
-    running = stage.pod("large", requests={"cpu": "4"})
+    running = await stage.try_pod("large", requests={"cpu": "4"})
+    stage.a_group("g", 4, 4, priority=9)
     await stage.schedule()
-    stage.group("g", 4, 4, priority=9)
-    await stage.schedule()
-    stage.pods(8)
-    await stage.schedule()
+    await stage.try_pods(8)
 
     stage.delete(running)
 
     assert await stage.schedule() == 1
     assert await stage.schedule() == 0
     assert stage.placed == ["g-0", "g-1", "g-2", "g-3"]
-    stage.check()
 
 
 async def test_pods_beyond_the_minimum_of_a_group_wait_alone() -> None:
     stage = Stage()
     stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
-    stage.group("g", 2, 5)
+    stage.a_group("g", 2, 5)
 
     await stage.schedule()
 
     assert len(stage.placed) == 3
     assert stage.used() == 3000
-    stage.check()
 
 
 async def test_no_member_of_a_group_that_lacks_quota_asks_autoscalers_for_nodes() -> None:
     stage = Stage()
     stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
-    stage.group("g", 4, 4)
+    stage.a_group("g", 4, 4)
 
     await stage.schedule()
 
@@ -171,20 +149,18 @@ async def test_no_member_of_a_group_that_lacks_quota_asks_autoscalers_for_nodes(
 async def test_neither_does_one_that_joins_it_and_it_says_what_for() -> None:
     stage = Stage()
     stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
-    stage.group("g", 4, 4)
+    stage.a_group("g", 4, 4)
     await stage.schedule()
 
-    stage.pod("g-4", labels={api.POD_GROUP_LABEL: "g"})
-    await stage.schedule()
+    await stage.try_pod("g-4", labels={api.POD_GROUP_LABEL: "g"})
 
     assert stage.reasons["a/g-4"] == "WaitingForQuota"
-    stage.check()
 
 
 async def test_the_event_of_a_group_says_why_it_waits() -> None:
     stage = Stage()
     stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
-    pods = stage.group("g", 4, 4)
+    pods = stage.a_group("g", 4, 4)
 
     await stage.schedule()
 
@@ -199,9 +175,8 @@ async def test_the_event_of_a_group_says_why_it_waits() -> None:
 async def test_a_group_that_has_space_in_its_share_and_no_nodes_waits_for_nodes() -> None:
     stage = Stage()
     stage.quota(minimum={"cpu": "4", "memory": "1Ti"}, maximum={"cpu": "4", "memory": "1Ti"})
-    running = stage.pods(4)
-    await stage.schedule()
-    stage.group("g", 4, 4, requests={"cpu": "1", "memory": "40Gi"})
+    running = await stage.try_pods(4)
+    stage.a_group("g", 4, 4, requests={"cpu": "1", "memory": "40Gi"})
     await stage.schedule()
     stage.delete(*running)
     await stage.schedule()
@@ -211,7 +186,6 @@ async def test_a_group_that_has_space_in_its_share_and_no_nodes_waits_for_nodes(
     await stage.schedule()
 
     assert stage.placed == ["g-0", "g-1", "g-2", "g-3"]
-    stage.check()
 
 
 async def test_nodes_are_reserved_for_a_group_only_while_it_lacks_no_quota() -> None:
@@ -221,7 +195,7 @@ async def test_nodes_are_reserved_for_a_group_only_while_it_lacks_no_quota() -> 
     reservations.use(LoadmasterSettings(group_reservation_seconds=60))
     stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
     stage.pod("large", namespace="b", node_name="n", requests={"cpu": "62"})
-    stage.group("g", 4, 4)
+    stage.a_group("g", 4, 4)
 
     async def look() -> bool:
         await stage.schedule()

@@ -10,22 +10,20 @@ import pytest
 from plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
 from plugins.contrib.coscheduling.plugin import Coscheduling
 from scheduler import framework as fw
-from scheduler.api.groups import coscheduling
-from scheduler.api.objects import GroupedMeta
 from scheduler.api.quota import kueue as api
 from scheduler.api.unstructured import Unstructured
 from scheduler.framework.events import (
     CLUSTER_QUEUE,
     COHORT,
-    COSCHEDULING_POD_GROUP,
     LOCAL_QUEUE,
     NAMESPACE,
     RESOURCE_FLAVOR,
 )
 from scheduler.testing import a_node, a_pod, a_requirement, a_term, required
-from tests.fakes import a_plugin, settle
-from tests.unit.cycle.fakes import PROFILE, an_engine, newer
+from tests.fakes import a_plugin
+from tests.unit.cycle.fakes import PROFILE, newer
 from tests.unit.quota.kueue_objects import Group, a_cohort, a_flavor, a_local_queue, a_queue
+from tests.unit.quota.waiting.shares import WithShares
 
 BY_TYPE = {
     api.ClusterQueue: CLUSTER_QUEUE,
@@ -52,16 +50,13 @@ class WithKueue(CapacityScheduling):
         return super().pre_enqueue(pod)
 
 
-class Queues:
+class Queues(WithShares):
     """An engine with two nodes of each flavor, four cores each, and the LocalQueue `q` of the namespace `ns`."""
 
     def __init__(
         self, *more: Any, groups: tuple[Group, ...] = (TWO,), also: tuple[type[fw.Plugin], ...] = (), **spec: Any
     ) -> None:
-        self.under_test = an_engine(WithKueue, *also)
-        self.engine = self.under_test.engine
-        self.shares = self.engine.shares
-        self._version = 0
+        super().__init__(WithKueue, *also)
         for kind in ("on-demand", "spot"):
             for number in (1, 2):
                 self.under_test.see(a_node(f"{kind}-{number}", cpu="4", labels={"kind": kind}))
@@ -72,11 +67,11 @@ class Queues:
 
     def put(self, found: Any) -> None:
         """Let the watch show an object, or its new version."""
-        self._version += 1
+        self._versions += 1
         metadata = found.metadata
         uid = f"{type(found).__name__} {metadata.namespace}/{metadata.name}"
         if not isinstance(found, Unstructured):
-            metadata = msgspec.structs.replace(metadata, uid=uid, resource_version=str(self._version))
+            metadata = msgspec.structs.replace(metadata, uid=uid, resource_version=str(self._versions))
             found = msgspec.structs.replace(found, metadata=metadata)
         self.engine.object_handlers.object_changed(BY_TYPE[type(found)], found)
 
@@ -90,57 +85,21 @@ class Queues:
         self.under_test.see(pod)
         return pod
 
-    async def schedule(self) -> int:
-        """Let backoffs end, then try pods as long as there is one; return how often one was tried."""
-        self.under_test.clock.advance(60.0)
-        self.under_test.queue.flush_backoff_completed()
-        tries = 0
-        while (queued := self.engine.queue.pop_nowait()) is not None:
-            self.engine.loop.schedule_one(queued)
-            await settle()
-            tries += 1
-            assert tries < 2_000, "it spins"
-        return tries
-
-    async def look(self) -> int:
-        """Let a second pass in which it is looked at what has changed, then try pods; return how often one was."""
-        self.engine.share_parts.catch_up()
-        return await self.schedule()
-
     @property
     def asked(self) -> Counter[str]:
         plugin = self.engine.frameworks[PROFILE].plugins.by_name[WithKueue.name]
         assert isinstance(plugin, WithKueue)
         return plugin.asked
 
-    def confirm(self) -> None:
-        """Let the watch show what was bound."""
-        for uid, node in self.under_test.world.bound.items():
-            pod = self.engine.pods.get(uid)
-            if pod is not None and not pod.node_name:
-                self.under_test.see(newer(pod, node_name=node))
-
-    def delete(self, *pods: fw.Pod) -> None:
-        for pod in pods:
-            self.under_test.handlers.pod_deleted(self.engine.pods[pod.uid])
-
     def kinds(self) -> dict[str, str]:
         """Pod → flavor of its node, of those that are bound."""
         return {uid.rpartition("/")[2]: node[:-2] for uid, node in self.under_test.world.bound.items()}
-
-    def note(self, pod: fw.Pod) -> str:
-        """The text of a pod's last Event."""
-        return [event.note for event in self.under_test.world.events if event.pod == str(pod)][-1]
 
     def used(self, name: str = "ClusterQueue/a") -> dict[str, int]:
         """What is used of a share."""
         (ledger,) = [each for each in self.shares.ledgers if each.source == CLUSTER_QUEUE]
         tree = ledger.tree
         return {key: amount for key in sorted(tree.resources) if (amount := tree.usage(name, key))}
-
-    def check(self) -> None:
-        self.under_test.check()
-        self.shares.check_invariants()
 
 
 async def test_pods_take_the_first_flavor_that_has_quota_and_go_to_its_nodes() -> None:
@@ -152,7 +111,6 @@ async def test_pods_take_the_first_flavor_that_has_quota_and_go_to_its_nodes() -
     assert queues.kinds() == {"p0": "on-demand", "p1": "on-demand", "p2": "spot"}
     assert queues.used() == {"on-demand/cpu": 2000, "spot/cpu": 1000}
     assert 'share "ClusterQueue/a" has no space: 1 of on-demand/cpu more than its nominalQuota' in queues.note(pods[3])
-    queues.check()
 
 
 async def test_a_waiting_pod_starts_where_quota_is_freed() -> None:
@@ -165,7 +123,6 @@ async def test_a_waiting_pod_starts_where_quota_is_freed() -> None:
     await queues.schedule()
 
     assert queues.kinds()["p3"] == "spot"
-    queues.check()
 
 
 async def test_other_amounts_count_at_once_and_the_tree_is_not_made_again_for_them() -> None:
@@ -180,7 +137,6 @@ async def test_other_amounts_count_at_once_and_the_tree_is_not_made_again_for_th
 
     assert queues.kinds() == {"p0": "on-demand", "p1": "on-demand", "p2": "spot", "p3": "spot"}
     assert [ledger.tree for ledger in queues.shares.ledgers] == before
-    queues.check()
 
 
 async def test_a_queue_whose_flavors_change_with_its_amounts_gives_those() -> None:
@@ -192,7 +148,6 @@ async def test_a_queue_whose_flavors_change_with_its_amounts_gives_those() -> No
     await queues.schedule()
 
     assert queues.kinds() == {"p0": "spot"}
-    queues.check()
 
 
 async def test_quota_of_a_flavor_that_was_kept_for_a_pod_which_takes_another_goes_to_the_next() -> None:
@@ -209,7 +164,6 @@ async def test_quota_of_a_flavor_that_was_kept_for_a_pod_which_takes_another_goe
     await queues.schedule()
 
     assert queues.kinds() == {"either": "on-demand", "only-spot": "spot"}
-    queues.check()
 
 
 async def test_a_share_borrows_in_its_cohort() -> None:
@@ -226,7 +180,6 @@ async def test_a_share_borrows_in_its_cohort() -> None:
 
     assert len(queues.kinds()) == 4
     assert queues.used("Cohort/all") == {"spot/cpu": 4000}
-    queues.check()
 
 
 def without_nodes(*also: type[fw.Plugin]) -> Queues:
@@ -241,37 +194,36 @@ async def test_a_pod_for_whose_flavor_there_is_no_node_waits_for_one(others: Map
         queues.under_test.see(a_node("gone-1", cpu="4", labels=others))
     pod = queues.pod("p")
 
-    tries = [await queues.look() for _ in range(3)]
+    tries = [await queues.after_a_look() for _ in range(3)]
 
     assert queues.kinds() == {}
     assert tries == [1, 0, 0]
     assert "node(s) didn't satisfy plugin(s) [CapacityScheduling]" in queues.note(pod)
 
     queues.under_test.see(a_node("gone-1", cpu="4", labels={"kind": "gone"}))
-    await queues.look()
+    await queues.after_a_look()
     assert queues.kinds() == {"p": "gone"}
-    queues.check()
 
 
 async def test_other_changes_of_nodes_do_not_wake_a_pod_for_whose_flavor_there_is_none() -> None:
     queues = without_nodes()
     queues.pod("p")
-    await queues.look()
+    await queues.after_a_look()
 
     queues.under_test.see(a_node("spot-1", cpu="8", labels={"kind": "spot"}))
-    assert await queues.look() == 0
+    assert await queues.after_a_look() == 0
 
     queues.under_test.see(a_node("spot-1", cpu="8", labels={"kind": "spot", "zone": "a"}))
-    assert [await queues.look() for _ in range(3)] == [1, 0, 0]
+    assert [await queues.after_a_look() for _ in range(3)] == [1, 0, 0]
 
 
 async def test_a_pod_for_whose_flavor_there_is_no_node_starts_once_its_queue_has_another_flavor() -> None:
     queues = without_nodes()
     queues.pod("p")
-    await queues.look()
+    await queues.after_a_look()
 
     queues.put(a_queue("a", groups=[TWO]))
-    await queues.look()
+    await queues.after_a_look()
 
     assert queues.kinds() == {"p": "on-demand"}
 
@@ -292,7 +244,6 @@ async def test_a_node_that_comes_while_a_pod_is_tried_is_seen_by_it() -> None:
 
     assert tries == 2
     assert queues.kinds() == {"p": "gone"}
-    queues.check()
 
 
 async def test_a_pod_that_backs_off_when_a_node_comes_is_tried_after_it() -> None:
@@ -303,7 +254,7 @@ async def test_a_pod_that_backs_off_when_a_node_comes_is_tried_after_it() -> Non
     assert queues.under_test.queue.pending_counts()["backoff"] == 1
 
     queues.under_test.see(a_node("gone-1", cpu="4", labels={"kind": "gone"}))
-    await queues.look()
+    await queues.after_a_look()
 
     assert queues.kinds() == {"p": "gone"}
 
@@ -321,21 +272,18 @@ async def test_what_helps_by_another_plugin_wakes_a_pod_at_once() -> None:
 
 async def test_a_group_for_whose_flavor_there_is_no_node_waits_for_as_many_as_it_needs() -> None:
     queues = without_nodes(Coscheduling)
-    metadata = GroupedMeta(name="g", namespace="ns", uid="g", resource_version="1")
-    group = coscheduling.PodGroup(metadata=metadata, spec=coscheduling.PodGroupSpec(min_member=2))
-    queues.engine.object_handlers.object_changed(COSCHEDULING_POD_GROUP, group)
+    labels = queues.group("g", 2, "ns")
     for name in ("one", "two"):
-        queues.pod(name, labels={coscheduling.POD_GROUP_LABEL: "g"}, cpu="3")
-    await queues.look()
+        queues.pod(name, labels=labels, cpu="3")
+    await queues.after_a_look()
 
     queues.under_test.see(a_node("gone-1", cpu="4", labels={"kind": "gone"}))
-    await queues.look()
+    await queues.after_a_look()
     assert queues.kinds() == {}
 
     queues.under_test.see(a_node("gone-2", cpu="4", labels={"kind": "gone"}))
-    await queues.look()
+    await queues.after_a_look()
     assert queues.kinds() == {"one": "gone", "two": "gone"}
-    queues.check()
 
 
 async def test_pods_that_wait_for_quota_are_left_alone_when_nodes_come_and_change() -> None:
@@ -347,22 +295,21 @@ async def test_pods_that_wait_for_quota_are_left_alone_when_nodes_come_and_chang
 
     for labels in ({"kind": "spot"}, {"kind": "other"}):
         queues.under_test.see(a_node("new", cpu="4", labels=labels))
-        assert await queues.look() == 0
+        assert await queues.after_a_look() == 0
 
     assert len(queues.kinds()) == 3
     assert queues.asked == {}
-    queues.check()
 
 
 async def test_a_pod_that_is_for_a_node_of_another_flavor_waits_without_being_tried() -> None:
     queues = Queues()
     queues.pod("p", node_affinity=required(a_term(fields=[a_requirement("metadata.name", "In", "spot-1")])))
 
-    tries = [await queues.look() for _ in range(3)]
+    tries = [await queues.after_a_look() for _ in range(3)]
 
     assert tries == [1, 0, 0]
     queues.under_test.see(a_node("spot-1", cpu="4", labels={"kind": "on-demand"}))
-    await queues.look()
+    await queues.after_a_look()
     assert queues.kinds() == {"p": "spot"}
 
 
@@ -395,7 +342,6 @@ async def test_objects_that_come_later_let_pods_start() -> None:
     queues.put(a_local_queue("ns", "held", "a"))
     await queues.schedule()
     assert queues.kinds() == {"lost": "on-demand", "stopped": "on-demand"}
-    queues.check()
 
 
 async def test_a_tenant_does_not_escape_with_what_he_may_edit() -> None:
@@ -414,7 +360,6 @@ async def test_a_tenant_does_not_escape_with_what_he_may_edit() -> None:
 
     assert queues.used() == {"spot/cpu": 2000}
     assert queues.kinds() == {"p0": "spot", "p1": "spot"}
-    queues.check()
 
 
 async def test_pods_of_kueue_are_refused_and_counted() -> None:
@@ -448,7 +393,6 @@ async def test_a_label_of_nodes_that_a_new_flavor_names_is_read_of_what_runs() -
     queues.put(a_flavor("zonal", {"zone": "a"}))
 
     assert queues.used() == {"zonal/cpu": 1000}
-    queues.check()
 
 
 def test_without_the_argument_nothing_of_kueue_is_watched() -> None:

@@ -41,8 +41,7 @@ async def started(stage: Sharing, using: str, **waiting: tuple[str, int]) -> lis
     """
     running = stage.pods(CORES, using, node_name="n")
     for name, (namespace, priority) in waiting.items():
-        stage.pod(name, namespace=namespace, priority=priority)
-        await stage.schedule()
+        await stage.try_pod(name, namespace=namespace, priority=priority)
     stage.delete(running[0])
     await stage.schedule()
     return [name for name in waiting if name in stage.placed]
@@ -98,7 +97,6 @@ async def test_two_shares_that_contend_for_an_hour_get_what_they_weigh_and_none_
     assert contest.used["b"] / contest.used["a"] == pytest.approx(3, rel=0.15)
     # Ten of its pods wait, three run at a time, for 40 s on average.
     assert contest.longest["a"] < 3 * 10 * 40 / 3
-    stage.check()
 
 
 @pytest.mark.parametrize("order", ["DominantShare", "DecayedUsage"])
@@ -111,7 +109,6 @@ async def test_the_pods_of_a_share_with_shares_below_it_do_not_starve(order: str
 
     assert contest.used["a"] / contest.used["m"] == pytest.approx(1, rel=0.15)
     assert contest.longest["m"] < 3 * 10 * 40 / 6
-    stage.check()
 
 
 async def test_without_an_order_of_shares_the_oldest_pod_is_first_whatever_the_weights() -> None:
@@ -127,7 +124,6 @@ async def test_a_share_below_its_guarantee_goes_first_in_every_order(order: str)
     stage = company(a_share("a", "2"), a_share("b", weight=100), order=order)
 
     assert await started(stage, "b", high=("b", 1000), guaranteed=("a", 0)) == ["guaranteed"]
-    stage.check()
 
 
 @pytest.mark.parametrize("order", ["Priority", "DominantShare", "DecayedUsage"])
@@ -148,14 +144,12 @@ async def test_a_less_important_pod_within_the_guarantee_does_not_keep_space_for
     )
     waiting = {"guaranteed": ("a", 3, 0), "of-its-share": ("a", 5, 1), "of-the-other": ("b", 5, 0)}
     for name, (namespace, cpu, priority) in waiting.items():
-        stage.pod(name, namespace=namespace, requests={"cpu": str(cpu)}, priority=priority)
-        await stage.schedule()
+        await stage.try_pod(name, namespace=namespace, requests={"cpu": str(cpu)}, priority=priority)
 
     stage.delete(ending)
     await stage.schedule()
 
     assert [name for name in waiting if name in stage.placed] == ["of-the-other"]
-    stage.check()
 
 
 @pytest.mark.parametrize("order", ["Priority", "DominantShare", "DecayedUsage"])
@@ -176,7 +170,6 @@ async def test_the_pod_that_was_created_first_goes_first_though_a_restarted_sche
 
     assert "older" in stage.placed
     assert "newer" not in stage.placed
-    stage.check()
 
 
 async def test_past_usage_counts_less_and_less() -> None:
@@ -223,7 +216,6 @@ async def test_a_quota_that_is_deleted_and_created_again_has_its_past_whatever_i
 
     assert "waits-b" in stage.placed
     assert "waits-a" not in stage.placed
-    stage.check()
 
 
 async def test_what_is_kept_for_a_pod_does_not_count_twice_when_others_of_its_share_compete() -> None:
@@ -231,20 +223,17 @@ async def test_what_is_kept_for_a_pod_does_not_count_twice_when_others_of_its_sh
     stage.quota("a", minimum={"cpu": "0", "memory": "0"})
     stage.quota("b", minimum={"cpu": "6", "memory": "640Gi"})
     running = stage.pods(6, "b", node_name="n")
-    stage.pod("preemptor", namespace="b", requests={"cpu": "2"}, priority=5)
-    await stage.schedule()
-    victims = [pod for pod in running if str(pod) in stage.under_test.evicted]
+    await stage.try_pod("preemptor", namespace="b", requests={"cpu": "2"}, priority=5)
+    victims = [pod for pod in running if str(pod) in stage.evicted]
     assert len(victims) == 2
     stage.pod("guaranteed", namespace="b")
-    stage.pod("borrows", namespace="a")
-    await stage.schedule()
+    await stage.try_pod("borrows", namespace="a")
 
     stage.delete(next(pod for pod in running if pod not in victims), *victims)
     await stage.schedule()
 
     assert {"preemptor", "guaranteed"} <= set(stage.placed)
     assert "borrows" not in stage.placed
-    stage.check()
 
 
 @pytest.mark.parametrize(("large", "freed"), [(11, 11), (11, 1), (13, 11)], ids=["borrows", "waits", "never fits"])
@@ -254,14 +243,12 @@ async def test_a_share_below_its_guarantee_does_not_starve_behind_its_own_large_
     stage.pods(CORES - freed, "b", node_name="n")
     stage.pod("large", namespace="a", requests={"cpu": large})
     stage.pod("small", namespace="a", requests={"cpu": "1"})
-    stage.pods(CORES, "b", first=CORES)
-    await stage.schedule()
+    await stage.try_pods(CORES, "b", first=CORES)
 
     stage.delete(ending)
     await stage.schedule()
 
     assert "small" in stage.placed
-    stage.check()
 
 
 def test_an_order_that_makes_no_sense_is_refused_with_all_its_problems() -> None:
@@ -280,16 +267,13 @@ async def test_a_share_of_higher_priority_does_not_go_before_what_another_is_gua
 async def test_a_share_is_not_charged_for_pods_that_were_woken_and_found_no_node() -> None:
     stage = company(a_share("a"), a_share("b"), order="DecayedUsage")
     running = stage.pods(CORES, "b", node_name="n")
-    stage.pods(8, "a", node_selector={"no": "node"})
-    await stage.schedule()
+    await stage.try_pods(8, "a", node_selector={"no": "node"})
     for _ in range(4):
         stage.delete(running.pop())
         await stage.schedule()  # they are woken
         running.append(stage.pod(f"more-{len(running)}-{stage.clock()}", namespace="b", node_name="n"))
-    stage.pod("second", namespace="b")
-    await stage.schedule()
-    stage.pod("first", namespace="a")
-    await stage.schedule()
+    await stage.try_pod("second", namespace="b")
+    await stage.try_pod("first", namespace="a")
 
     stage.delete(running.pop())
     await stage.schedule()
@@ -312,4 +296,3 @@ async def test_a_share_does_not_starve_while_more_important_pods_of_another_keep
 
     assert "poor" in stage.placed
     assert "greedy" not in stage.placed
-    stage.check()

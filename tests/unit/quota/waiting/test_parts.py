@@ -51,15 +51,13 @@ def test_a_profile_without_shares_loads_nothing_of_them() -> None:
 
 async def test_other_arguments_hold_at_once_and_wake_pods() -> None:
     stage = Sharing(A)
-    stage.pods(4)
-    await stage.schedule()
+    await stage.try_pods(4)
     assert len(stage.placed) == 1
 
     use(stage, LARGER)
     await stage.schedule()
 
     assert len(stage.placed) == 3
-    stage.check()
 
 
 async def test_other_arguments_wake_pods_in_the_order_in_which_they_came() -> None:
@@ -75,27 +73,23 @@ async def test_other_arguments_wake_pods_in_the_order_in_which_they_came() -> No
     await stage.schedule()
 
     assert stage.placed == ["first", "running"]
-    stage.check()
 
 
 async def test_pods_are_pending_for_the_quotas_of_other_apis_once_the_arguments_name_these() -> None:
     stage = Sharing(A)
-    stage.pods(4)
-    await stage.schedule()
+    await stage.try_pods(4)
 
     use(stage, LARGER, elastic_quotas=False)
     await stage.schedule()
 
     assert len(stage.placed) == 3
     assert len(stage.engine.queue.pending_for_quota) == 1
-    stage.check()
 
 
 async def test_a_tenant_is_kept_when_the_amounts_of_shares_change() -> None:
     by_label = DeclaredShare("gpu", minimum={"cpu": "1"}, pod_labels={"team": "gpu"})
     stage = Sharing(by_label)
-    (pod,) = stage.pods(1, labels={"team": "gpu"})
-    await stage.schedule()
+    (pod,) = await stage.try_pods(1, labels={"team": "gpu"})
     usage = stage.shares.usage.selector_of(pod.uid)
 
     use(stage, DeclaredShare("gpu", minimum={"cpu": "2"}, pod_labels={"team": "gpu"}))
@@ -106,8 +100,7 @@ async def test_a_tenant_is_kept_when_the_amounts_of_shares_change() -> None:
 
 async def test_all_pods_are_free_without_the_plugin() -> None:
     stage = Sharing(A)
-    stage.pods(3)
-    await stage.schedule()
+    await stage.try_pods(3)
     framework = stage.engine.frameworks[PROFILE]
     plugins = {name: each for name, each in framework.plugins.by_name.items() if name != "CapacityScheduling"}
     object.__setattr__(framework.plugins, "by_name", plugins)
@@ -134,8 +127,7 @@ async def test_pods_that_are_there_before_the_plugin_count() -> None:
 
 async def test_the_dump_says_what_is_used_and_whether_it_is_so() -> None:
     stage = Sharing(A)
-    stage.pods(1)
-    await stage.schedule()
+    await stage.try_pods(1)
     (ledger, _) = stage.shares.ledgers
 
     def lines() -> list[dict[str, object]]:
@@ -145,3 +137,4 @@ async def test_the_dump_says_what_is_used_and_whether_it_is_so() -> None:
     assert lines() == [{"share": "a", "source": "shares", "used": {"cpu": "1"}}]
     ledger.tree.add("a", {"cpu": 500})
     assert lines() == [{"share": "a", "source": "shares", "used": {"cpu": "1.5"}, "countedAgain": {"cpu": "1"}}]
+    ledger.tree.remove("a", {"cpu": 500})

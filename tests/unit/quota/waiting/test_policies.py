@@ -61,25 +61,23 @@ def created(stage: Sharing, name: str, minute: int, **fields: Any) -> None:
 
 def leave(stage: Sharing, name: str) -> fw.Pod:
     """Let the watch show that a pod is being deleted because it was preempted; return it."""
-    pod = next(each for each in stage.engine.cache.counted_pods() if each.name == name)
+    pod = stage.running(name)
     stage.under_test.see(newer(pod, deletion_timestamp="2026-01-01T00:00:00Z", conditions=(LEAVING,)))
     return pod
 
 
 async def test_without_a_policy_nobody_is_evicted() -> None:
     stage = teams()
-    stage.pod("mine")
 
-    await stage.schedule()
+    await stage.try_pod("mine")
 
-    assert stage.under_test.evicted == []
+    assert stage.evicted == []
 
 
 async def test_what_is_borrowed_is_given_back_by_the_newest_and_the_pod_starts_when_that_is_gone() -> None:
     stage = teams(reclaim="Any")
-    pod = stage.pod("mine")
-    await stage.schedule()
-    assert stage.under_test.evicted == ["b/b-3"]
+    pod = await stage.try_pod("mine")
+    assert stage.evicted == ["b/b-3"]
     assert [each.uid for each in stage.engine.nominator.nominated_pods("n")] == [pod.uid]
     victim = leave(stage, "b-3")
     await stage.schedule(400)
@@ -88,8 +86,7 @@ async def test_what_is_borrowed_is_given_back_by_the_newest_and_the_pod_starts_w
     await stage.schedule()
 
     assert stage.placed == ["b-0", "b-1", "b-2", "mine"]
-    assert stage.under_test.evicted == ["b/b-3"]
-    stage.check()
+    assert stage.evicted == ["b/b-3"]
 
 
 async def test_several_pods_take_no_more_than_is_borrowed() -> None:
@@ -99,23 +96,20 @@ async def test_several_pods_take_no_more_than_is_borrowed() -> None:
 
     await stage.schedule()
 
-    assert sorted(set(stage.under_test.evicted)) == ["b/b-2", "b/b-3"]
-    stage.check()
+    assert sorted(set(stage.evicted)) == ["b/b-2", "b/b-3"]
 
 
 async def test_the_evicted_pod_does_not_come_back_by_evicting_others() -> None:
     stage = Sharing(COMPANY, a_team("a", reclaim="Any"), a_team("b", reclaim="Any"))
     running(stage, "b", 4)
-    stage.pod("mine")
-    await stage.schedule()
+    await stage.try_pod("mine")
     stage.delete(leave(stage, "b-3"))
-    stage.pod("b-3-again", namespace="b", priority=1000)
 
-    await stage.schedule()
+    await stage.try_pod("b-3-again", namespace="b", priority=1000)
     await stage.schedule()
 
     assert "mine" in stage.placed
-    assert stage.under_test.evicted == ["b/b-3"]
+    assert stage.evicted == ["b/b-3"]
 
 
 async def test_two_that_wait_for_space_do_not_wait_for_each_other() -> None:
@@ -125,7 +119,7 @@ async def test_two_that_wait_for_space_do_not_wait_for_each_other() -> None:
     for name in ("first", "second"):
         stage.pod(name, priority=1)
     await stage.schedule()
-    assert sorted(set(stage.under_test.evicted)) == ["a/a-0", "a/a-1"]
+    assert sorted(set(stage.evicted)) == ["a/a-0", "a/a-1"]
     stage.pod("third", priority=2, node_name="n")
 
     for name in ("a-0", "a-1"):
@@ -134,7 +128,6 @@ async def test_two_that_wait_for_space_do_not_wait_for_each_other() -> None:
 
     assert len(stage.placed) == 2
     assert "third" in stage.placed
-    stage.check()
 
 
 async def test_a_pod_that_waits_is_tried_again_when_others_borrow_what_its_share_is_guaranteed() -> None:
@@ -142,17 +135,14 @@ async def test_a_pod_that_waits_is_tried_again_when_others_borrow_what_its_share
     stage = Sharing(COMPANY, a_team("a", "3", reclaim="Any"), a_team("b", "1"))
     running(stage, "a", 3)
     running(stage, "b", 1, priority=20)
-    stage.pod("wide", requests={"cpu": "3"})
-    await stage.schedule()
-    assert stage.under_test.evicted == []
+    await stage.try_pod("wide", requests={"cpu": "3"})
+    assert stage.evicted == []
 
     for number in range(3):
         stage.delete(stage.engine.pods[f"a/a-{number}"])
-        stage.pod(f"small-{number}", namespace="b", priority=10)
-        await stage.schedule()
+        await stage.try_pod(f"small-{number}", namespace="b", priority=10)
 
-    assert stage.under_test.evicted == ["b/small-0", "b/small-1", "b/small-2"]
-    stage.check()
+    assert stage.evicted == ["b/small-0", "b/small-1", "b/small-2"]
 
 
 async def test_so_is_one_of_which_others_are_in_the_way_that_may_take_nothing_back() -> None:
@@ -160,21 +150,16 @@ async def test_so_is_one_of_which_others_are_in_the_way_that_may_take_nothing_ba
     running(stage, "a", 3)
     running(stage, "b", 1, priority=20)
     for number in range(MAX_TRIED):
-        stage.pod(f"above-{number}", requests={"cpu": f"{4 + number}"})
-        await stage.schedule()
-    stage.pod("wide", requests={"cpu": "3"})
-    await stage.schedule()
+        await stage.try_pod(f"above-{number}", requests={"cpu": f"{4 + number}"})
+    await stage.try_pod("wide", requests={"cpu": "3"})
 
     for number in range(3):
         stage.delete(stage.engine.pods[f"a/a-{number}"])
-        stage.pod(f"small-{number}", namespace="b", priority=10)
-        await stage.schedule()
-    stage.delete(stage.engine.pods["b/b-0"])
-    stage.pod("small-3", namespace="b", priority=10)
-    await stage.schedule()
+        await stage.try_pod(f"small-{number}", namespace="b", priority=10)
+    stage.delete("b-0")
+    await stage.try_pod("small-3", namespace="b", priority=10)
 
-    assert len(stage.under_test.evicted) == 3
-    stage.check()
+    assert len(stage.evicted) == 3
 
 
 async def test_so_is_one_whose_share_has_come_to_others_meanwhile() -> None:
@@ -195,8 +180,7 @@ async def test_so_is_one_whose_share_has_come_to_others_meanwhile() -> None:
         queues.pod(f"small-{number}", "of-b", priority=10)
         await queues.schedule()
 
-    assert len(queues.under_test.evicted) == 3
-    queues.check()
+    assert len(queues.evicted) == 3
 
 
 SSD: dict[str, Any] = {"node_selector": {"disk": "ssd"}}
@@ -204,18 +188,16 @@ SSD: dict[str, Any] = {"node_selector": {"disk": "ssd"}}
 
 async def test_a_pod_that_found_nobody_to_evict_is_tried_again_when_a_node_comes_or_changes() -> None:
     stage = teams(reclaim="Any")
-    stage.pod("mine", **SSD)
-    await stage.schedule()
+    await stage.try_pod("mine", **SSD)
 
     stage.under_test.see(a_node("m", cpu="1"))
     assert await stage.after_a_look() == 1
     assert await stage.after_a_look() == 0
-    assert stage.under_test.evicted == []
+    assert stage.evicted == []
     stage.under_test.see(a_node("m", cpu="1", labels={"disk": "ssd"}))
     await stage.after_a_look()
 
-    assert stage.under_test.evicted == ["b/b-3"]
-    stage.check()
+    assert stage.evicted == ["b/b-3"]
 
 
 async def test_of_many_that_found_nobody_only_the_first_of_some_lines_are_tried_at_a_time() -> None:
@@ -231,13 +213,11 @@ async def test_of_many_that_found_nobody_only_the_first_of_some_lines_are_tried_
     tries = [await stage.after_a_look() for _ in range(4)]
 
     assert tries == [MAX_RETRIED, MAX_RETRIED, 1, 0]
-    stage.check()
 
 
 async def test_nobody_is_tried_again_whose_share_evicts_nobody() -> None:
     stage = teams()
-    stage.pod("mine", **SSD)
-    await stage.schedule()
+    await stage.try_pod("mine", **SSD)
 
     stage.under_test.see(a_node("m", cpu="1", labels={"disk": "ssd"}))
 
@@ -249,39 +229,35 @@ async def test_a_pod_that_found_nobody_to_evict_is_tried_again_after_five_minute
     stage = teams(reclaim="Any")
     stage.under_test.see(a_node("m", cpu="1", labels={"disk": "ssd"}))
     free = stage.pod("free", namespace="free", node_name="m", priority=9)
-    stage.pod("mine", **SSD)
-    await stage.schedule()
+    await stage.try_pod("mine", **SSD)
     stage.delete(free)
     assert await stage.after_a_look() == 0
 
     stage.clock.advance(300.0)
     await stage.after_a_look()
 
-    assert stage.under_test.evicted == ["b/b-3"]
+    assert stage.evicted == ["b/b-3"]
 
 
 async def test_lower_priority_takes_back_from_lower_pods_only() -> None:
     stage = Sharing(COMPANY, a_team("a", reclaim="LowerPriority"), a_team("b"))
     running(stage, "b", 4, priority=5)
-    stage.pod("equal", priority=5)
-    await stage.schedule()
-    assert stage.under_test.evicted == []
+    await stage.try_pod("equal", priority=5)
+    assert stage.evicted == []
 
-    stage.pod("higher", priority=6)
-    await stage.schedule()
+    await stage.try_pod("higher", priority=6)
 
-    assert stage.under_test.evicted == ["b/b-3"]
+    assert stage.evicted == ["b/b-3"]
 
 
 async def test_only_who_borrows_gives_back() -> None:
     stage = Sharing(COMPANY, a_team("a", reclaim="Any"), a_team("b"), a_team("c", "0"))
     running(stage, "b", 2)
     running(stage, "c", 2, priority=100)
-    stage.pod("mine")
 
-    await stage.schedule()
+    await stage.try_pod("mine")
 
-    assert stage.under_test.evicted == ["c/c-1"]
+    assert stage.evicted == ["c/c-1"]
 
 
 @pytest.mark.parametrize(
@@ -295,7 +271,7 @@ async def test_within_a_share_a_pod_takes_the_place_of_a_lower_one(policy: Any, 
     full.pod("higher", priority=1)
     await full.schedule()
 
-    assert full.under_test.evicted == victims
+    assert full.evicted == victims
 
 
 async def test_of_equal_priority_only_those_that_came_later_are_evicted_within_a_share() -> None:
@@ -307,21 +283,19 @@ async def test_of_equal_priority_only_those_that_came_later_are_evicted_within_a
 
     created(full, "newest", 4)
     await full.schedule()
-    assert full.under_test.evicted == []
+    assert full.evicted == []
     created(full, "between", 2)
     await full.schedule()
 
-    assert full.under_test.evicted == ["a/new"]
+    assert full.evicted == ["a/new"]
 
 
 async def test_what_is_needed_may_be_spread_over_several_nodes() -> None:
     stage = teams("n1", "n2", "n3", "n4", reclaim="Any")
-    stage.pod("wide", requests={"cpu": "2"})
 
-    await stage.schedule()
+    await stage.try_pod("wide", requests={"cpu": "2"})
 
-    assert stage.under_test.evicted == ["b/b-2", "b/b-3"]
-    stage.check()
+    assert stage.evicted == ["b/b-2", "b/b-3"]
 
 
 async def test_the_victim_is_on_a_node_where_the_pod_fits_then() -> None:
@@ -329,32 +303,28 @@ async def test_the_victim_is_on_a_node_where_the_pod_fits_then() -> None:
     stage = Sharing(COMPANY, a_team("a", reclaim="Any"), a_team("b"), node=a_node("n", cpu="2", memory="64Gi"))
     stage.under_test.see(a_node("m", cpu="2", memory="64Gi", labels={"disk": "ssd"}))
     running(stage, "b", 4, ("m", "n"))
-    stage.pod("mine", node_selector={"disk": "ssd"})
 
-    await stage.schedule()
+    await stage.try_pod("mine", node_selector={"disk": "ssd"})
 
-    assert stage.under_test.evicted == ["b/b-2"]
-    stage.check()
+    assert stage.evicted == ["b/b-2"]
 
 
 async def test_nobody_is_evicted_for_a_pod_that_fits_on_no_node_then() -> None:
     stage = teams(reclaim="Any")
     stage.pod("elsewhere", node_selector={"no": "such"})
-    stage.pod("huge", requests={"cpu": "5"}, priority=100)
 
-    await stage.schedule()
+    await stage.try_pod("huge", requests={"cpu": "5"}, priority=100)
 
-    assert stage.under_test.evicted == []
+    assert stage.evicted == []
 
 
 async def test_pods_under_a_budget_are_taken_last() -> None:
     stage = teams(reclaim="Any")
     stage.protect("b-3", "b")
-    stage.pod("mine")
 
-    await stage.schedule()
+    await stage.try_pod("mine")
 
-    assert stage.under_test.evicted == ["b/b-2"]
+    assert stage.evicted == ["b/b-2"]
 
 
 def two_queues(*also: type[fw.Plugin], **preemption: Any) -> Queues:
@@ -392,8 +362,7 @@ async def test_a_cluster_queue_takes_back_as_its_policy_says(
 
     await queues.schedule()
 
-    assert queues.under_test.evicted == victims
-    queues.check()
+    assert queues.evicted == victims
 
 
 @pytest.mark.parametrize(("threshold", "victims"), [(None, ["ns/b-2"]), (2, ["ns/b-2"]), (1, [])])
@@ -412,8 +381,7 @@ async def test_a_cluster_queue_evicts_while_it_borrows_up_to_its_threshold(
 
     await queues.schedule()
 
-    assert queues.under_test.evicted == victims
-    queues.check()
+    assert queues.evicted == victims
 
 
 def test_what_evicts_nobody_neither_writes_nor_watches_budgets() -> None:
@@ -432,11 +400,9 @@ async def test_a_pod_that_fits_no_node_takes_the_cheapest_place() -> None:
     for name, node, priority, cpu in (("low", "n", 0, "1"), ("high", "n", 9, "1"), ("middle", "m", 5, "2")):
         stage.pod(f"{name}", namespace="b", node_name=node, priority=priority, requests={"cpu": cpu})
 
-    stage.pod("wide", requests={"cpu": "2"})
-    await stage.schedule()
+    await stage.try_pod("wide", requests={"cpu": "2"})
 
-    assert stage.under_test.evicted == ["b/middle"]
-    stage.check()
+    assert stage.evicted == ["b/middle"]
 
 
 async def test_of_many_pods_the_least_important_anywhere_goes() -> None:
@@ -446,12 +412,11 @@ async def test_of_many_pods_the_least_important_anywhere_goes() -> None:
         stage.under_test.see(a_node(name, cpu="64", memory="64Gi"))
     running(stage, "b", 60, nodes, priority=1)
     stage.pod("least", namespace="b", node_name="n29")
-    stage.delete(stage.engine.pods["b/b-59"])
+    stage.delete("b-59")
 
-    stage.pod("mine")
-    await stage.schedule()
+    await stage.try_pod("mine")
 
-    assert stage.under_test.evicted == ["b/least"]
+    assert stage.evicted == ["b/least"]
 
 
 async def test_a_victim_is_of_a_flavor_whose_nodes_the_pod_goes_to() -> None:
@@ -461,7 +426,7 @@ async def test_a_victim_is_of_a_flavor_whose_nodes_the_pod_goes_to() -> None:
 
     await queues.schedule()
 
-    assert queues.under_test.evicted == ["ns/b-0"]
+    assert queues.evicted == ["ns/b-0"]
     node = queues.engine.nominator.node_of(mine.uid)
     assert node is not None
     assert node.startswith("spot-")
@@ -482,11 +447,9 @@ def with_a_whole_group(count: int, others: int) -> Sharing:
 async def test_a_group_that_is_disrupted_as_a_whole_goes_as_one() -> None:
     stage = with_a_whole_group(2, others=2)
 
-    stage.pod("mine")
-    await stage.schedule()
+    await stage.try_pod("mine")
 
-    assert stage.under_test.evicted == ["b/g-0", "b/g-1"]
-    stage.check()
+    assert stage.evicted == ["b/g-0", "b/g-1"]
 
 
 async def test_a_tree_of_groups_that_is_disrupted_as_a_whole_goes_as_one() -> None:
@@ -500,21 +463,18 @@ async def test_a_tree_of_groups_that_is_disrupted_as_a_whole_goes_as_one() -> No
         stage.pod(f"{name}-0", namespace="b", node_name="n", group=name)
     running(stage, "b", 2, priority=1)
 
-    stage.pod("mine")
-    await stage.schedule()
+    await stage.try_pod("mine")
 
-    assert stage.under_test.evicted == ["b/g-0", "b/h-0"]
-    stage.check()
+    assert stage.evicted == ["b/g-0", "b/h-0"]
 
 
 async def test_a_group_stays_whole_if_one_pod_suffices_elsewhere() -> None:
     """It would take its share below its guarantee."""
     stage = with_a_whole_group(3, others=1)
 
-    stage.pod("mine")
-    await stage.schedule()
+    await stage.try_pod("mine")
 
-    assert stage.under_test.evicted == ["b/b-0"]
+    assert stage.evicted == ["b/b-0"]
 
 
 def keeps_order(queues: Queues) -> bool:
@@ -530,7 +490,7 @@ async def test_the_order_of_eviction_is_kept_only_while_a_policy_evicts() -> Non
     await queues.schedule()
     assert queues.shares.refusal(queues.pod("mine")) is not None
     assert keeps_order(queues) is True
-    queues.check()
+    queues.under_test.check()
 
     queues.put(a_queue("a", "all", [{"spot": {"cpu": ["2"]}}]))
     queues.shares.check_invariants()
@@ -582,4 +542,3 @@ async def test_a_share_that_borrows_less_than_its_part_takes_it_from_one_that_bo
     victims = await settled(stage)
 
     assert sum(name.startswith("a-") for name in stage.placed) == victims == placed
-    stage.check()

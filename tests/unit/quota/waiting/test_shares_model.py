@@ -116,7 +116,7 @@ class SharesMachine(RuleBasedStateMachine):
 
     @invariant()
     def all_is_consistent(self) -> None:
-        self.stage.check()
+        self.stage.under_test.check()
 
 
 TestShares = SharesMachine.TestCase

@@ -63,8 +63,7 @@ async def test_used_is_written_once_when_it_changes() -> None:
     stage = Stage()
     stage.quota(minimum={"cpu": "4", "memory": "1Gi"}, maximum={"cpu": "4", "memory": "1Gi"})
     stage.pod("one", requests={"cpu": "1500m", "memory": "512Mi"})
-    stage.pod("two", requests={"cpu": "500m"})
-    await stage.schedule()
+    await stage.try_pod("two", requests={"cpu": "500m"})
 
     patches = await stage.look()
 
@@ -75,8 +74,7 @@ async def test_used_is_written_once_when_it_changes() -> None:
 async def test_a_status_that_is_right_is_left_alone() -> None:
     stage = Stage()
     stage.quota(minimum={"cpu": "4"}, used={"cpu": "1000m"})
-    stage.pods(1)
-    await stage.schedule()
+    await stage.try_pods(1)
 
     assert await stage.look() == []
 
@@ -84,8 +82,7 @@ async def test_a_status_that_is_right_is_left_alone() -> None:
 async def test_what_others_write_is_not_answered() -> None:
     stage = Stage()
     stage.quota(minimum={"cpu": "4"})
-    stage.pods(1)
-    await stage.schedule()
+    await stage.try_pods(1)
     await stage.look()
 
     stage.quota(minimum={"cpu": "4"}, used={"cpu": "0"})
@@ -140,9 +137,8 @@ async def test_more_guarantees_than_the_cluster_has_are_counted_and_refused_to_n
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     stage = Stage(DeclaredShare("all", minimum={"cpu": "100"}, namespaces=("a",)))
-    stage.pods(1)
 
-    await stage.schedule()
+    await stage.try_pods(1)
     await stage.look()
 
     assert list(stage.engine.share_parts.excess()) == [(("shares", "cpu"), 36_000)]

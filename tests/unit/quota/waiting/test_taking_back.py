@@ -38,26 +38,22 @@ def leaving(stage: Sharing, pod: fw.Pod) -> None:
 
 async def test_what_is_borrowed_is_given_back_by_the_newest_and_no_more_of_it() -> None:
     stage = borrowing()
-    pod = stage.pod("mine")
 
-    await stage.schedule()
+    pod = await stage.try_pod("mine")
 
-    assert stage.under_test.evicted == ["b/b-3"]
+    assert stage.evicted == ["b/b-3"]
     assert [each.uid for each in stage.engine.nominator.nominated_pods("n")] == [pod.uid]
-    stage.check()
 
 
 async def test_two_that_wait_for_their_victims_are_both_woken_when_these_are_gone() -> None:
     stage = borrowing()
-    pods = stage.pods(2)
-    await stage.schedule()
-    for name in set(stage.under_test.evicted):
-        stage.delete(next(each for each in stage.engine.cache.counted_pods() if str(each) == name))
+    pods = await stage.try_pods(2)
+    for name in set(stage.evicted):
+        stage.delete(name)
 
     await stage.schedule()
 
     assert {pod.name for pod in pods} <= set(stage.placed)
-    stage.check()
 
 
 async def test_a_more_important_pod_does_not_stand_behind_one_like_it_for_which_space_is_kept() -> None:
@@ -70,52 +66,46 @@ async def test_a_more_important_pod_does_not_stand_behind_one_like_it_for_which_
     for name, namespace, priority in (("other", "b", 0), ("first", "a", 0), ("important", "a", 5)):
         stage.pod(name, namespace=namespace, priority=priority)
         await stage.schedule(0)
-    assert stage.under_test.evicted == ["b/large"]
+    assert stage.evicted == ["b/large"]
 
     stage.delete(large)
     await stage.schedule()
 
     assert {"first", "important"} <= set(stage.placed)
     assert "other" not in stage.placed
-    stage.check()
 
 
 async def test_what_a_pod_has_taken_back_is_not_lost_behind_an_older_one_that_waits() -> None:
     stage = borrowing()
     stage.quota("a", minimum={"memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
     stage.quota("b", minimum={"cpu": "4", "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
-    older = stage.pod("older")
-    await stage.schedule()
+    older = await stage.try_pod("older")
     for namespace in ("b", "a"):
         stage.quota(namespace, minimum={"cpu": "2", "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
-    newer_one = stage.pod("newer")
-    await stage.schedule()
+    newer_one = await stage.try_pod("newer")
     assert stage.engine.nominator.node_of(newer_one.uid) == "n"
 
-    for victim in stage.under_test.evicted:
-        stage.delete(next(each for each in stage.engine.cache.counted_pods() if str(each) == victim))
+    for victim in stage.evicted:
+        stage.delete(victim)
     await stage.schedule()
 
     assert stage.placed == ["b-0", "b-1", "b-2", "newer"]
     assert stage.where(older) == "unschedulable"
-    stage.check()
 
 
 async def test_a_pod_is_tried_again_once_another_quota_says_that_others_borrow_what_is_guaranteed_to_it() -> None:
     stage = borrowing()
     stage.quota("a", minimum={"memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
     stage.quota("b", minimum={"cpu": "4", "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
-    stage.pod("mine")
-    await stage.schedule()
+    await stage.try_pod("mine")
     await stage.after_a_look()
-    assert stage.under_test.evicted == []
+    assert stage.evicted == []
 
     for namespace in ("b", "a"):
         stage.quota(namespace, minimum={"cpu": "2", "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
     await stage.after_a_look()
 
-    assert stage.under_test.evicted == ["b/b-3"]
-    stage.check()
+    assert stage.evicted == ["b/b-3"]
 
 
 async def test_a_pod_that_will_be_tried_has_what_comes_free_before_a_newer_one_and_evicts_nobody() -> None:
@@ -124,20 +114,18 @@ async def test_a_pod_that_will_be_tried_has_what_comes_free_before_a_newer_one_a
     stage.quota("b", minimum={"cpu": "4", "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
     older = stage.pod("older")
     stage.clock.advance(1)
-    newer_one = stage.pod("newer")
-    await stage.schedule()
+    newer_one = await stage.try_pod("newer")
     for namespace in ("b", "a"):
         stage.quota(namespace, minimum={"cpu": "2", "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
     stage.engine.share_parts.catch_up()
     assert stage.where(older) == "backoff"
 
-    stage.delete(next(each for each in stage.engine.cache.counted_pods() if each.name == "b-3"))
+    stage.delete("b-3")
     await stage.schedule()
 
     assert stage.placed == ["b-0", "b-1", "b-2", "older"]
     assert stage.where(newer_one) == "unschedulable"
-    assert stage.under_test.evicted == []
-    stage.check()
+    assert stage.evicted == []
 
 
 async def test_nobody_is_evicted_before_a_pod_was_tried_that_was_woken_for_the_same_space() -> None:
@@ -153,13 +141,12 @@ async def test_nobody_is_evicted_before_a_pod_was_tried_that_was_woken_for_the_s
 
     stage.pod("taking-back", namespace="c")
     await stage.schedule(0)
-    assert stage.under_test.evicted == []
+    assert stage.evicted == []
     await stage.schedule()
     assert "woken" in stage.placed
 
     await stage.after_a_look()
-    assert len(stage.under_test.evicted) == 1
-    stage.check()
+    assert len(stage.evicted) == 1
 
 
 async def test_nobody_is_evicted_because_of_what_a_more_important_pod_has_taken_from_one_that_was_woken() -> None:
@@ -168,8 +155,7 @@ async def test_nobody_is_evicted_because_of_what_a_more_important_pod_has_taken_
         stage.quota(namespace, minimum={"cpu": cpu, "memory": "64Gi"})
     stage.pods(2, "c", node_name="n")
     running = stage.pods(6, node_name="n")
-    woken = stage.pod("woken", requests={"cpu": "2"})
-    await stage.schedule()
+    woken = await stage.try_pod("woken", requests={"cpu": "2"})
     stage.delete(*running[:2])
     assert stage.where(woken) == "backoff"
 
@@ -179,8 +165,7 @@ async def test_nobody_is_evicted_because_of_what_a_more_important_pod_has_taken_
     await stage.schedule()
 
     assert {"important", "guaranteed"} <= set(stage.placed)
-    assert stage.under_test.evicted == []
-    stage.check()
+    assert stage.evicted == []
 
 
 async def test_what_victims_have_left_goes_to_their_preemptor_though_more_is_reserved_for_others_than_there_is() -> (
@@ -191,11 +176,9 @@ async def test_what_victims_have_left_goes_to_their_preemptor_though_more_is_res
     others = DeclaredShare("others", "company", namespaces=("b",))
     stage = Sharing(company, mine, others, arguments={"order": "DominantShare"})
     borrowers = stage.pods(4, "b", node_name="n")
-    small = stage.pod("small", namespace="b")
-    await stage.schedule()
-    stage.pod("preemptor", requests={"cpu": "3"})
-    await stage.schedule()
-    assert len(stage.under_test.evicted) == 3
+    small = await stage.try_pod("small", namespace="b")
+    await stage.try_pod("preemptor", requests={"cpu": "3"})
+    assert len(stage.evicted) == 3
     stage.engine.queue.activate([small.uid])
     await stage.schedule(0)
 
@@ -205,22 +188,19 @@ async def test_what_victims_have_left_goes_to_their_preemptor_though_more_is_res
     await stage.schedule(0)
 
     assert stage.placed == ["important", "preemptor"]
-    stage.check()
 
 
 async def test_a_pod_is_tried_again_once_its_quota_uses_less_than_it_is_guaranteed() -> None:
     stage = borrowing()
     own = [stage.pod(f"own-{number}", node_name="n") for number in range(2)]
-    stage.pod("mine")
-    await stage.schedule()
+    await stage.try_pod("mine")
     await stage.after_a_look()
-    assert stage.under_test.evicted == []
+    assert stage.evicted == []
 
     stage.delete(own[0])
     await stage.after_a_look()
 
-    assert len(stage.under_test.evicted) == 2, "six cores are used, and four may be"
-    stage.check()
+    assert len(stage.evicted) == 2, "six cores are used, and four may be"
 
 
 async def test_a_pod_that_its_own_preemption_has_held_back_is_tried_when_that_is_over() -> None:
@@ -241,96 +221,84 @@ async def test_a_pod_that_its_own_preemption_has_held_back_is_tried_when_that_is
     await stage.schedule()
 
     assert stage.placed == [pod.name for pod in high]
-    stage.check()
 
 
 async def test_the_pod_starts_when_its_victim_is_gone_and_evicts_nobody_else_meanwhile() -> None:
     stage = borrowing()
-    stage.pod("mine")
-    await stage.schedule()
-    victim = next(each for each in stage.engine.cache.counted_pods() if each.name == "b-3")
+    await stage.try_pod("mine")
+    victim = stage.running("b-3")
     leaving(stage, victim)
     await stage.schedule(400)
-    assert stage.under_test.evicted == ["b/b-3"]
+    assert stage.evicted == ["b/b-3"]
 
     stage.delete(victim)
     await stage.schedule()
 
     assert stage.placed == ["b-0", "b-1", "b-2", "mine"]
-    assert stage.under_test.evicted == ["b/b-3"]
-    stage.check()
+    assert stage.evicted == ["b/b-3"]
 
 
 async def test_nobody_goes_below_its_minimum() -> None:
     stage = borrowing()
     stage.pod("first")
     stage.pod("second")
-    stage.pod("third")
 
-    await stage.schedule()
+    await stage.try_pod("third")
 
-    assert sorted(set(stage.under_test.evicted)) == ["b/b-2", "b/b-3"]
+    assert sorted(set(stage.evicted)) == ["b/b-2", "b/b-3"]
 
 
 async def test_what_is_needed_may_be_spread_over_several_nodes() -> None:
     stage = borrowing(4, "n1", "n2", "n3", "n4")
-    stage.pod("wide", requests={"cpu": "2"})
 
-    await stage.schedule()
+    await stage.try_pod("wide", requests={"cpu": "2"})
 
-    assert stage.under_test.evicted == ["b/b-2", "b/b-3"]
-    stage.check()
+    assert stage.evicted == ["b/b-2", "b/b-3"]
 
 
 async def test_nobody_is_evicted_for_a_pod_that_fits_on_no_node_then() -> None:
     stage = borrowing()
-    stage.pod("elsewhere", node_selector={"no": "such"})
 
-    await stage.schedule()
+    await stage.try_pod("elsewhere", node_selector={"no": "such"})
 
-    assert stage.under_test.evicted == []
+    assert stage.evicted == []
 
 
 async def test_nobody_is_evicted_for_a_pod_above_its_own_maximum() -> None:
     stage = borrowing()
-    stage.pod("huge", requests={"cpu": "5"}, priority=100)
 
-    await stage.schedule()
+    await stage.try_pod("huge", requests={"cpu": "5"}, priority=100)
 
-    assert stage.under_test.evicted == []
+    assert stage.evicted == []
 
 
 async def test_above_its_minimum_a_pod_takes_the_place_of_a_lower_one_of_its_own_quota() -> None:
     stage = borrowing()
-    stage.pod("equal", namespace="b")
-    await stage.schedule()
-    assert stage.under_test.evicted == []
+    await stage.try_pod("equal", namespace="b")
+    assert stage.evicted == []
 
-    stage.pod("high", namespace="b", priority=10)
-    await stage.schedule()
+    await stage.try_pod("high", namespace="b", priority=10)
 
-    assert stage.under_test.evicted == ["b/b-3"]
+    assert stage.evicted == ["b/b-3"]
 
 
 async def test_pods_under_a_budget_are_taken_last() -> None:
     stage = borrowing()
     stage.protect("b-3", "b")
-    stage.pod("mine")
 
-    await stage.schedule()
+    await stage.try_pod("mine")
 
-    assert stage.under_test.evicted == ["b/b-2"]
+    assert stage.evicted == ["b/b-2"]
 
 
 async def test_pods_under_a_budget_stay_where_their_quota_gives_enough_without_them() -> None:
     stage = borrowing()
     stage.protect("b-2", "b")
     stage.protect("b-3", "b")
-    stage.pod("mine", requests={"cpu": "2"})
 
-    await stage.schedule()
+    await stage.try_pod("mine", requests={"cpu": "2"})
 
-    assert sorted(stage.under_test.evicted) == ["b/b-0", "b/b-1"]
+    assert sorted(stage.evicted) == ["b/b-0", "b/b-1"]
 
 
 async def test_a_policy_of_never_is_heeded() -> None:
@@ -340,7 +308,7 @@ async def test_a_policy_of_never_is_heeded() -> None:
 
     await stage.schedule()
 
-    assert stage.under_test.evicted == []
+    assert stage.evicted == []
 
 
 async def test_a_quota_that_has_borrowed_something_else_gives_nothing() -> None:
@@ -351,11 +319,10 @@ async def test_a_quota_that_has_borrowed_something_else_gives_nothing() -> None:
     stage.quota("c", minimum={"cpu": "0", "memory": "8Gi"})
     stage.pod("of-b", namespace="b", requests={"cpu": "2", "memory": "2Gi"}, node_name="n")
     stage.pod("of-c", namespace="c", requests={"cpu": "2"}, node_name="n")
-    stage.pod("mine")
 
-    await stage.schedule()
+    await stage.try_pod("mine")
 
-    assert stage.under_test.evicted == ["c/of-c"]
+    assert stage.evicted == ["c/of-c"]
 
 
 async def test_an_eviction_that_fails_is_tried_again() -> None:
@@ -370,9 +337,9 @@ async def test_an_eviction_that_fails_is_tried_again() -> None:
 
     await stage.schedule()
 
-    assert stage.under_test.evicted[-1] == "b/b-3"
-    assert len(stage.under_test.evicted) > 1
-    victim = next(each for each in stage.engine.cache.counted_pods() if each.name == "b-3")
+    assert stage.evicted[-1] == "b/b-3"
+    assert len(stage.evicted) > 1
+    victim = stage.running("b-3")
     stage.delete(victim)
     await stage.schedule()
     assert "mine" in stage.placed
@@ -385,10 +352,9 @@ async def test_default_preemption_evicts_nobody_for_a_pod_above_its_quota() -> N
     stage.pods(2, node_name="n", priority=5)
     stage.pod("free", namespace="free", node_name="n")
 
-    stage.pod("more", priority=5)
-    await stage.schedule()
+    await stage.try_pod("more", priority=5)
 
-    assert stage.under_test.evicted == []
+    assert stage.evicted == []
 
 
 async def test_where_both_are_enabled_nodes_are_the_matter_of_default_preemption() -> None:
@@ -397,22 +363,19 @@ async def test_where_both_are_enabled_nodes_are_the_matter_of_default_preemption
     for number in range(3):
         stage.pod(f"free-{number}", namespace="free", node_name="n")
 
-    stage.pod("mine", priority=5)
-    await stage.schedule()
+    await stage.try_pod("mine", priority=5)
 
-    assert len(stage.under_test.evicted) == 1
+    assert len(stage.evicted) == 1
 
 
 async def test_victims_that_leave_for_one_pod_count_for_the_next_and_no_more_go_than_are_missing() -> None:
     stage = borrowing()
-    stage.pod("first")
-    await stage.schedule()
-    leaving(stage, next(each for each in stage.engine.cache.counted_pods() if each.name == "b-3"))
+    await stage.try_pod("first")
+    leaving(stage, stage.running("b-3"))
 
-    stage.pod("second")
-    await stage.schedule()
+    await stage.try_pod("second")
 
-    assert stage.under_test.evicted == ["b/b-2", "b/b-3"]
+    assert stage.evicted == ["b/b-2", "b/b-3"]
 
 
 async def test_a_large_pod_goes_where_a_small_one_would_give_back_enough_quota_but_no_node() -> None:
@@ -425,11 +388,9 @@ async def test_a_large_pod_goes_where_a_small_one_would_give_back_enough_quota_b
         started = PodStatus(start_time=START + timedelta(seconds=number))
         stage.pod(name, namespace="b", requests={"cpu": cpu}, node_name="small", status=started)
 
-    stage.pod("mine", requests={"cpu": "2"})
-    await stage.schedule()
+    await stage.try_pod("mine", requests={"cpu": "2"})
 
-    assert stage.under_test.evicted == ["b/large"]
-    stage.check()
+    assert stage.evicted == ["b/large"]
 
 
 async def test_an_older_pod_that_may_not_evict_does_not_stand_for_one_that_may() -> None:
@@ -437,14 +398,12 @@ async def test_an_older_pod_that_may_not_evict_does_not_stand_for_one_that_may()
     stage.quota("a", minimum={"memory": "64Gi"})
     stage.quota("b", minimum={"cpu": "4", "memory": "64Gi"})
     stage.under_test.see(newer(stage.pod("older"), preemption_policy="Never"))
-    newer_one = stage.pod("newer")
-    await stage.schedule()
-    assert stage.under_test.evicted == []
+    newer_one = await stage.try_pod("newer")
+    assert stage.evicted == []
 
     for namespace in ("b", "a"):
         stage.quota(namespace, minimum={"cpu": "2", "memory": "64Gi"})
     await stage.after_a_look()
 
-    assert stage.under_test.evicted == ["b/b-3"]
+    assert stage.evicted == ["b/b-3"]
     assert stage.engine.nominator.node_of(newer_one.uid) == "n"
-    stage.check()
