@@ -21,7 +21,6 @@ from cyclonedx.model.bom import Bom, BomMetaData
 from cyclonedx.model.component import Component, ComponentType
 from cyclonedx.output.json import JsonV1Dot6
 from cyclonedx.schema import SchemaVersion
-from cyclonedx.validation.json import JsonStrictValidator
 from packageurl import PackageURL
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -59,6 +58,8 @@ def of_image(out: Path, root: Path, epoch: int) -> Path:
 
 def _write(path: Path, subject: Component, parts: list[Component], epoch: int) -> Path:
     """Write a list that is valid, and the same each time. Raises ReleaseError with what the schema says against it."""
+    from cyclonedx.validation.json import JsonStrictValidator  # its grammars take seconds to load
+
     bom = Bom(
         components=parts,
         metadata=BomMetaData(component=subject, timestamp=datetime.fromtimestamp(epoch, UTC)),
