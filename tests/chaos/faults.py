@@ -23,9 +23,8 @@ from tests.chaos.stage import Stage
 from tests.chaos.trouble import Share, Treatment
 from tests.cluster import loadmaster
 from tests.cluster.replicas import LEASE
-from tests.controlplane import a_node
+from tests.controlplane import a_node, definitions
 from tests.controlplane.client import Object
-from tests.controlplane.objects import BUDGET_DEFINITION
 
 Work: TypeAlias = Callable[[Stage, Fault], AbstractAsyncContextManager[None]]
 
@@ -270,14 +269,14 @@ def resized(node: Object, cpu: str) -> Object:
 @asynccontextmanager
 async def withdraw_resource(stage: Stage, fault: Fault) -> AsyncIterator[None]:
     """A custom resource is no longer served, with all its objects, and comes back."""
-    name = BUDGET_DEFINITION["metadata"]["name"]
+    name = definitions.BUDGET["metadata"]["name"]
     kind = "apiextensions.k8s.io/v1/CustomResourceDefinition"
     await insist(lambda: stage.api.delete(kind, name))
     yield
     async with asyncio.timeout(60):
         while await insist(lambda: stage.api.get(kind, name)) is not None:  # noqa: ASYNC110  it is another process
             await asyncio.sleep(0.05)
-    await insist(lambda: stage.api.create(BUDGET_DEFINITION))
+    await insist(lambda: stage.api.create(definitions.BUDGET))
     await make_budget(stage)
 
 

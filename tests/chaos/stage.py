@@ -23,8 +23,8 @@ from tests.cluster.replicas import Timing
 from tests.controlplane import AsyncClient, ControlPlane, ProcessError
 from tests.controlplane.client import Object
 from tests.controlplane.credentials import kubeconfig, write_private
+from tests.controlplane.definitions import BUDGET
 from tests.controlplane.kubeconfig import Connection
-from tests.controlplane.objects import BUDGET_DEFINITION
 from tests.controlplane.processes import free_port
 
 TIMING: Final = Timing(lease=4.0, renew=2.5, retry=0.5)
@@ -126,7 +126,7 @@ def prerequisites() -> list[Object]:
     namespaces: list[Object] = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in (NAMESPACE, HOSTILE)
     ]
-    return [*namespaces, *classes, BUDGET_DEFINITION, *RULES]
+    return [*namespaces, *classes, BUDGET, *RULES]
 
 
 def a_proxy(cluster: ControlPlane, name: str) -> tuple[Proxy, Path]:

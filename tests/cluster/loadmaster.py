@@ -47,13 +47,32 @@ def granted(cluster: Cluster, plugin: str, *groups: str) -> Iterator[None]:
     cluster.kubectl("delete", "clusterrole,clusterrolebinding", role)
 
 
-def define(cluster: Cluster, definition: Object, priorities: Mapping[str, int]) -> None:
-    """Create a definition of objects, and PriorityClasses: name → value."""
-    cluster.kubectl("apply", "-f", "-", stdin=json.dumps(definition))
-    cluster.kubectl("wait", "--for=condition=Established", f"crd/{definition['metadata']['name']}", "--timeout=20s")
+@contextmanager
+def defined(cluster: Cluster, *definitions: Object) -> Iterator[None]:
+    """Have definitions of objects within a `with` block."""
+    define(cluster, *definitions)
+    yield
+    undefine(cluster, *definitions)
+
+
+def define(cluster: Cluster, *definitions: Object) -> None:
+    for each in definitions:
+        cluster.kubectl("apply", "-f", "-", stdin=json.dumps(each))
+        cluster.kubectl("wait", "--for=condition=Established", f"crd/{each['metadata']['name']}", "--timeout=20s")
+
+
+def undefine(cluster: Cluster, *definitions: Object) -> None:
+    cluster.kubectl("delete", "crd", *(each["metadata"]["name"] for each in definitions), "--ignore-not-found")
+
+
+@contextmanager
+def prioritised(cluster: Cluster, priorities: Mapping[str, int]) -> Iterator[None]:
+    """Have PriorityClasses, name → value, within a `with` block."""
     for name, value in priorities.items():
         a_class = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": value}
         cluster.kubectl("apply", "-f", "-", stdin=json.dumps({**a_class, "metadata": {"name": name}}))
+    yield
+    cluster.kubectl("delete", "priorityclass", *priorities)
 
 
 def grant(cluster: Cluster, role: str, plugin: str, *groups: str) -> None:

@@ -1,6 +1,5 @@
 """The account that the chart makes: it may do what the enabled plugins need, and nothing else."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,10 +21,10 @@ from tests.chart.permissions import ASKED
 from tests.chart.plugin_sets import OTHER_SETS, SETS
 from tests.cluster.charted import configuration, scheduler_with
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.loadmaster import metric, node_of
+from tests.cluster.loadmaster import defined, metric, node_of
 from tests.cluster.metrics_servers import MetricsServer
-from tests.cluster.topology_definition import DEFINITION, NAME
 from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
+from tests.controlplane.definitions import NODE_RESOURCE_TOPOLOGY
 from tests.fakes.plugins import a_plugin
 
 OUT = Path(__file__).parents[2] / "build" / "can-i"
@@ -79,10 +78,8 @@ def test_each_rule_has_its_reasons_above_it(helm: Helm) -> None:
 @pytest.fixture
 def what_contrib_reads(cluster: Cluster, metrics_api: MetricsServer) -> Iterator[None]:
     """A metrics.k8s.io and the definition of NodeResourceTopology."""
-    cluster.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
-    cluster.kubectl("wait", "--for=condition=Established", f"crd/{NAME}", "--timeout=20s")
-    yield
-    cluster.kubectl("delete", "crd", NAME)
+    with defined(cluster, NODE_RESOURCE_TOPOLOGY):
+        yield
 
 
 @pytest.fixture(params=SETS)

@@ -9,10 +9,10 @@ import yaml
 
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.coscheduling import GROUPS, started
-from tests.cluster.loadmaster import granted, metric, node_of
-from tests.cluster.pod_group_definition import DEFINITION, NAME
+from tests.cluster.loadmaster import define, granted, metric, node_of, undefine
 from tests.controlplane import Client, Cluster, Component, a_node, a_pod, wait_until
 from tests.controlplane.client import Object
+from tests.controlplane.definitions import POD_GROUP
 from tests.docs.pages import ROOT, blocks
 
 API = "scheduling.x-k8s.io/v1alpha1"
@@ -20,21 +20,16 @@ KIND = f"{API}/PodGroup"
 LABEL = "scheduling.x-k8s.io/pod-group"
 
 
-def define(cluster: Cluster) -> None:
-    cluster.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
-    cluster.kubectl("wait", "--for=condition=Established", f"crd/{NAME}", "--timeout=20s")
-
-
 @pytest.fixture(scope="module", autouse=True)
 def permissions(cluster: Cluster) -> Iterator[None]:
     with granted(cluster, "Coscheduling", *GROUPS):
         yield
-        cluster.kubectl("delete", "crd", NAME, "--ignore-not-found")
+        undefine(cluster, POD_GROUP)
 
 
 @pytest.fixture
 def definition(cluster: Cluster) -> None:
-    define(cluster)
+    define(cluster, POD_GROUP)
 
 
 @pytest.fixture
@@ -120,7 +115,7 @@ def test_the_status_follows_a_group_to_its_end(
 def test_a_definition_that_comes_later_is_noticed_and_annotated_groups_need_none(
     cluster: Cluster, api: Client, namespace: str, make_nodes: MakeNodes, tmp_path: Path
 ) -> None:
-    cluster.kubectl("delete", "crd", NAME, "--ignore-not-found")
+    undefine(cluster, POD_GROUP)
     make_nodes(2, cpu="4")
     with started(cluster, tmp_path):
         api.create_many([*members("later", range(3)), *annotated("now", 3, range(2))], namespace)
@@ -129,7 +124,7 @@ def test_a_definition_that_comes_later_is_noticed_and_annotated_groups_need_none
         api.create_many(annotated("now", 3, range(2, 3)), namespace)
         wait_until(lambda: len(bound(api, namespace, "now")) == 3, 30, "the annotated group is complete")
 
-        define(cluster)
+        define(cluster, POD_GROUP)
         create_group(api, namespace, "later", 3)
 
         wait_until(lambda: len(bound(api, namespace, "later")) == 3, 90, "the other is scheduled once it is known")

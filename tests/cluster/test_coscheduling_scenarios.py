@@ -10,10 +10,10 @@ import yaml
 
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.coscheduling import GROUPS, started
-from tests.cluster.loadmaster import define, granted, node_of
-from tests.cluster.pod_group_definition import DEFINITION, NAME
+from tests.cluster.loadmaster import defined, granted, node_of, prioritised
 from tests.controlplane import Client, Cluster, Component, a_pod, condition, wait_until
 from tests.controlplane.client import Object
+from tests.controlplane.definitions import POD_GROUP
 
 API: Final = "scheduling.x-k8s.io/v1alpha1"
 LABEL: Final = "scheduling.x-k8s.io/pod-group"
@@ -33,14 +33,13 @@ def test_the_tables_have_all_cases_of_their_sources() -> None:
 @pytest.fixture(scope="module", autouse=True)
 def loadmaster(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Component]:
     """The scheduler with the plugin, where PodGroups and the two priorities are defined."""
-    define(cluster, DEFINITION, PRIORITIES)
     with (
+        defined(cluster, POD_GROUP),
+        prioritised(cluster, PRIORITIES),
         granted(cluster, "Coscheduling", *GROUPS),
         started(cluster, tmp_path_factory.mktemp("coscheduling")) as component,
     ):
         yield component
-    cluster.kubectl("delete", "priorityclass", *PRIORITIES)
-    cluster.kubectl("delete", "crd", NAME)
 
 
 @pytest.mark.parametrize("scenario", [pytest.param(each, id=each["name"]) for each in SCENARIOS])

@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.elastic_quota_definition import DEFINITION, NAME
-from tests.cluster.loadmaster import define, granted, node_of, start, with_plugin_instead
+from tests.cluster.loadmaster import defined, granted, node_of, prioritised, start, with_plugin_instead
 from tests.controlplane import Client, Cluster, Component, a_pod, condition, wait_until
 from tests.controlplane.client import Object
+from tests.controlplane.definitions import ELASTIC_QUOTA
 
 PRIORITIES: Final = {"low": 0, "mid": 100, "high": 1000}
 NAMESPACES: Final = ("ns1", "ns2", "ns3")
@@ -32,15 +32,14 @@ def test_the_table_has_all_cases_of_its_source() -> None:
 @pytest.fixture(scope="module", autouse=True)
 def loadmaster(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Component]:
     """The scheduler with the plugin alone at PostFilter, as there."""
-    define(cluster, DEFINITION, PRIORITIES)
     config = with_plugin_instead(tmp_path_factory.mktemp("quotas"), "CapacityScheduling", "DefaultPreemption")
     with (
+        defined(cluster, ELASTIC_QUOTA),
+        prioritised(cluster, PRIORITIES),
         granted(cluster, "CapacityScheduling", "scheduling.x-k8s.io", "scheduling.sigs.k8s.io"),
         start(cluster, config) as component,
     ):
         yield component
-    cluster.kubectl("delete", "priorityclass", *PRIORITIES)
-    cluster.kubectl("delete", "crd", NAME)
 
 
 @pytest.fixture

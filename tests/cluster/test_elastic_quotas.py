@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.elastic_quota_definition import DEFINITION, NAME
-from tests.cluster.loadmaster import granted, metric, node_of, start, with_plugin
+from tests.cluster.loadmaster import defined, granted, metric, node_of, start, with_plugin
 from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
 from tests.controlplane.client import Object
+from tests.controlplane.definitions import ELASTIC_QUOTA
 
 API = "scheduling.x-k8s.io/v1alpha1"
 KIND = f"{API}/ElasticQuota"
@@ -20,11 +20,9 @@ KIND = f"{API}/ElasticQuota"
 @pytest.fixture(scope="module", autouse=True)
 def permissions(cluster: Cluster) -> Iterator[None]:
     """Give the shipped account the rules that the chart adds while a profile enables the plugin."""
-    with granted(cluster, "CapacityScheduling", "scheduling.x-k8s.io", "scheduling.sigs.k8s.io"):
-        cluster.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
-        cluster.kubectl("wait", "--for=condition=Established", f"crd/{NAME}", "--timeout=20s")
+    groups = "scheduling.x-k8s.io", "scheduling.sigs.k8s.io"
+    with granted(cluster, "CapacityScheduling", *groups), defined(cluster, ELASTIC_QUOTA):
         yield
-        cluster.kubectl("delete", "crd", NAME, "--ignore-not-found")
 
 
 @pytest.fixture

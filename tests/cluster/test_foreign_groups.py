@@ -7,46 +7,21 @@ import pytest
 
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.coscheduling import GROUPS, started
-from tests.cluster.loadmaster import define, granted, node_of
+from tests.cluster.loadmaster import defined, granted, node_of
 from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
 from tests.controlplane.client import Object
-
-VOLCANO = "scheduling.volcano.sh/v1beta1"
-JOB_SET = "jobset.x-k8s.io/v1alpha2"
-
-
-def definition(api_version: str, kind: str, plural: str, scope: str = "Namespaced") -> Object:
-    """Return a definition that takes any fields, and has a status of its own as the real one."""
-    group, version = api_version.split("/")
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    served = {"name": version, "served": True, "storage": True, "subresources": {"status": {}}, "schema": schema}
-    # Without the annotation the API server takes no definition in a group of k8s.io.
-    metadata = {"name": f"{plural}.{group}", "annotations": {"api-approved.kubernetes.io": "unapproved, for tests"}}
-    names = {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()}
-    spec = {"group": group, "scope": scope, "names": names, "versions": [served]}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": metadata,
-        "spec": spec,
-    }
-
-
-DEFINITIONS = (
-    definition(VOLCANO, "PodGroup", "podgroups"),
-    definition(VOLCANO, "Queue", "queues", "Cluster"),
-    definition(JOB_SET, "JobSet", "jobsets"),
-)
+from tests.controlplane.definitions import FOREIGN_GROUPS, JOB_SET, VOLCANO
 
 
 @pytest.fixture(scope="module")
 def loadmaster(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Component]:
-    for each in DEFINITIONS:
-        define(cluster, each, {})
     directory: Path = tmp_path_factory.mktemp("foreign-groups")
-    with granted(cluster, "Coscheduling", *GROUPS), started(cluster, directory, "foreign-groups") as component:
+    with (
+        defined(cluster, *FOREIGN_GROUPS),
+        granted(cluster, "Coscheduling", *GROUPS),
+        started(cluster, directory, "foreign-groups") as component,
+    ):
         yield component
-    cluster.kubectl("delete", "crd", *(each["metadata"]["name"] for each in DEFINITIONS))
 
 
 def annotated(pod: Object, **annotations: str) -> Object:

@@ -11,11 +11,11 @@ from tests.chart import Helm
 from tests.chart.plugin_sets import with_arguments
 from tests.cluster.charted import run, scheduler_with
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.kueue_definitions import DEFINITIONS, NAMES
-from tests.cluster.loadmaster import granted, is_ready, metric, node_of, start, with_plugin
+from tests.cluster.loadmaster import defined, granted, is_ready, metric, node_of, start, with_plugin
 from tests.cluster.replicas import leads
 from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
 from tests.controlplane.client import Object
+from tests.controlplane.definitions import KUEUE
 
 API = "kueue.x-k8s.io/v1beta2"
 ARGUMENTS = {"kueueQueues": True, "elasticQuotas": False}
@@ -32,12 +32,8 @@ def put(cluster: Cluster, kind: str, name: str, spec: Any, namespace: str = "") 
 @pytest.fixture(scope="module", autouse=True)
 def permissions(cluster: Cluster) -> Iterator[None]:
     """Give the shipped account the rules that the chart adds while a profile enables the plugin."""
-    with granted(cluster, "CapacityScheduling", "kueue.x-k8s.io"):
-        cluster.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITIONS))
-        for name in NAMES:
-            cluster.kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=20s")
+    with granted(cluster, "CapacityScheduling", "kueue.x-k8s.io"), defined(cluster, *KUEUE):
         yield
-        cluster.kubectl("delete", "crd", *NAMES, "--ignore-not-found")
 
 
 @pytest.fixture

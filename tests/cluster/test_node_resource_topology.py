@@ -9,10 +9,10 @@ import pytest
 
 from plugins.contrib.node_resource_topology.fingerprint import pod_fingerprint
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac, node_of, start
-from tests.cluster.topology_definition import DEFINITION, NAME
+from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, defined, install_rbac, node_of, start
 from tests.controlplane import Client, Cluster, a_pod, condition, wait_until
 from tests.controlplane.client import Object
+from tests.controlplane.definitions import NODE_RESOURCE_TOPOLOGY
 
 TOPOLOGY = "topology.node.k8s.io/v1alpha2/NodeResourceTopology"
 RULE = ("--verb=list,watch", "--resource=noderesourcetopologies.topology.node.k8s.io")
@@ -22,14 +22,12 @@ RULE = ("--verb=list,watch", "--resource=noderesourcetopologies.topology.node.k8
 @pytest.fixture(scope="module", autouse=True)
 def definition(cluster: Cluster) -> Iterator[None]:
     install_rbac(cluster)
-    cluster.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
-    cluster.kubectl("wait", "--for=condition=Established", f"crd/{NAME}", "--timeout=20s")
-    cluster.kubectl("create", "clusterrole", "numa", *RULE)
     account = f"--serviceaccount={NAMESPACE}:{ACCOUNT}"
-    cluster.kubectl("create", "clusterrolebinding", "numa", "--clusterrole=numa", account)
-    yield
-    cluster.kubectl("delete", "clusterrole,clusterrolebinding", "numa")
-    cluster.kubectl("delete", "crd", NAME)
+    with defined(cluster, NODE_RESOURCE_TOPOLOGY):
+        cluster.kubectl("create", "clusterrole", "numa", *RULE)
+        cluster.kubectl("create", "clusterrolebinding", "numa", "--clusterrole=numa", account)
+        yield
+        cluster.kubectl("delete", "clusterrole,clusterrolebinding", "numa")
 
 
 def started(cluster: Cluster, directory: Path, **arguments: Any) -> Any:

@@ -8,17 +8,15 @@ from typing import Any
 import pytest
 
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac, metric, node_of, start
+from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, define, install_rbac, metric, node_of, start, undefine
 from tests.cluster.test_watched_resources import (
     BUDGETS,
     EXAMPLES,
     PROGRAM,
     a_budget,
-    install_definition,
     message,
-    remove_definition,
 )
-from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
+from tests.controlplane import Client, Cluster, Component, a_pod, definitions, wait_until
 
 NOTICED = 6.0
 """Seconds until a change is taken over: two looks, and some time to list what is new."""
@@ -74,10 +72,10 @@ def a_profile(name: str, *plugins: str) -> dict[str, Any]:
 def rbac(cluster: Cluster) -> Iterator[None]:
     """What is shipped; the rule about budgets comes later."""
     install_rbac(cluster)
-    install_definition(cluster)
+    define(cluster, definitions.BUDGET)
     yield
     cluster.kubectl("delete", "clusterrole,clusterrolebinding", "reloaded-budgets", "--ignore-not-found")
-    remove_definition(cluster)
+    undefine(cluster, definitions.BUDGET)
 
 
 @pytest.fixture

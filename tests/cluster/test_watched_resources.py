@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac, metric, node_of, start
-from tests.controlplane import Client, Cluster, Component, a_pod, condition, wait_until
+from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, define, install_rbac, metric, node_of, start, undefine
+from tests.controlplane import Client, Cluster, Component, a_pod, condition, definitions, wait_until
 from tests.controlplane.client import Object
-from tests.controlplane.objects import BUDGET_DEFINITION
 
 PROGRAM = Path(__file__).with_name("team_budget_scheduler.py")
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
@@ -37,24 +36,24 @@ def rbac(cluster: Cluster) -> Iterator[None]:
     install_rbac(cluster)
     rule = "--verb=list,watch", "--resource=budgets.example.com"
     # kubectl looks the resource up, and it is not defined yet.
-    install_definition(cluster)
+    define(cluster, definitions.BUDGET)
     cluster.kubectl("create", "clusterrole", "budgets", *rule)
     cluster.kubectl(
         "create", "clusterrolebinding", "budgets", "--clusterrole=budgets", f"--serviceaccount={NAMESPACE}:{ACCOUNT}"
     )
     yield
     cluster.kubectl("delete", "clusterrole,clusterrolebinding", "budgets")
-    remove_definition(cluster)
+    undefine(cluster, definitions.BUDGET)
 
 
 @pytest.fixture
 def definition(cluster: Cluster) -> None:
-    install_definition(cluster)
+    define(cluster, definitions.BUDGET)
 
 
 @pytest.fixture
 def no_definition(cluster: Cluster) -> None:
-    remove_definition(cluster)
+    undefine(cluster, definitions.BUDGET)
 
 
 @pytest.fixture
@@ -63,19 +62,6 @@ def loadmaster(cluster: Cluster, tmp_path: Path) -> Iterator[Component]:
     config.write_text(json.dumps(CONFIGURATION))
     with start(cluster, f"--config={config}", program=(str(PROGRAM),), env={"PYTHONPATH": str(EXAMPLES)}) as process:
         yield process
-
-
-def install_definition(cluster: Cluster) -> None:
-    """Define budgets, unless they are, and wait until the API server says that it serves them."""
-    if "budgets" in cluster.kubectl("get", "crd", "--output=name"):
-        return
-    with cluster.client() as client:
-        client.create(BUDGET_DEFINITION)
-    cluster.kubectl("wait", "--for=condition=Established", "crd/budgets.example.com", "--timeout=20s")
-
-
-def remove_definition(cluster: Cluster) -> None:
-    cluster.kubectl("delete", "crd", "budgets.example.com", "--ignore-not-found", "--wait=true")
 
 
 def a_budget(team: str, pool: str) -> Object:
@@ -129,14 +115,14 @@ def test_a_definition_that_comes_after_the_start_and_goes_again_is_noticed(
     assert absences(loadmaster) == 1
 
     defined = time.monotonic()
-    install_definition(cluster)
+    define(cluster, definitions.BUDGET)
     wait_until(lambda: created(api, a_budget("shop", "blue"), namespace), 20, "a budget can be made")
     taken = seconds_to_bind(api, "web", namespace, defined)
 
     print(f"definition added → bound: {taken:.1f} s")
     assert taken < PICKED_UP
 
-    remove_definition(cluster)
+    undefine(cluster, definitions.BUDGET)
     wait_until(lambda: absences(loadmaster) == 2, 20, "the scheduler noticed that the resource is gone")
     api.create(a_pod("late", labels={"team": "shop"}), namespace)
     wait_until(lambda: "no budget" in message(api, "late", namespace), 10, "the pod waits for a budget")

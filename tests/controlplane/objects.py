@@ -10,27 +10,6 @@ KWOK = {"kwok.x-k8s.io/node": "fake"}
 """The annotation by which kwok takes a node as its own. Without kwok it means nothing."""
 
 
-BUDGET_DEFINITION: Object = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "budgets.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "budgets", "singular": "budget", "kind": "Budget"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-            }
-        ],
-    },
-}
-"""A custom resource for tests, of which any object is valid: `Budget` of example.com/v1."""
-
-
 def a_node(
     name: str,
     cpu: str = "32",

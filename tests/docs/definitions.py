@@ -2,8 +2,8 @@
 
 import json
 
-from tests.cluster import kueue_definitions, pod_group_definition, test_foreign_groups
+from tests.controlplane.definitions import FOREIGN_GROUPS, KUEUE, POD_GROUP
 
 if __name__ == "__main__":
-    for each in (pod_group_definition.DEFINITION, kueue_definitions.DEFINITIONS, *test_foreign_groups.DEFINITIONS[:2]):
+    for each in (POD_GROUP, *KUEUE, *FOREIGN_GROUPS[:2]):
         print(json.dumps(each))

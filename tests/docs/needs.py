@@ -39,7 +39,7 @@ kubectl -n shop wait --for=condition=Available --timeout=60s deployment/web
 """
 
 TOPOLOGIES: Final = """
-python -c 'import json; import tests.cluster.topology_definition as it; print(json.dumps(it.DEFINITION))' \\
+python -c 'import json; import tests.controlplane.definitions as it; print(json.dumps(it.NODE_RESOURCE_TOPOLOGY))' \\
     > topologies.json
 kubectl apply -f topologies.json
 kubectl wait --for=condition=Established --timeout=30s -f topologies.json

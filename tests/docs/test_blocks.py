@@ -12,11 +12,10 @@ from scheduler.config.load import config_from_dict
 from scheduler.plugin_loading.in_tree import in_tree
 from scheduler.plugin_tools.one_file import load_file
 from tests.chart.helm import CHART, Helm
-from tests.cluster import elastic_quota_definition
-from tests.cluster.kueue_definitions import DEFINITIONS, NAMES
+from tests.cluster.loadmaster import define
 from tests.cluster.native_groups import COMPOSITE_APIS, COMPOSITE_GATES
-from tests.cluster.pod_group_definition import DEFINITION, NAME
 from tests.controlplane import ControlPlane, Settings
+from tests.controlplane.definitions import ELASTIC_QUOTA, KUEUE, POD_GROUP
 from tests.docs.pages import Block, blocks, pages
 
 ALL: Final = [block for page in pages() for block in blocks(page)]
@@ -32,12 +31,8 @@ def of(language: str) -> list[Any]:
 def cluster() -> Iterator[ControlPlane]:
     """An API server that has what the pages show, groups of pods and quotas among it."""
     with ControlPlane(Settings().with_feature_gates(COMPOSITE_GATES, COMPOSITE_APIS)) as controlplane:
-        controlplane.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
-        controlplane.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITIONS))
-        controlplane.kubectl("apply", "-f", "-", stdin=json.dumps(elastic_quota_definition.DEFINITION))
+        define(controlplane, POD_GROUP, *KUEUE, ELASTIC_QUOTA)
         controlplane.create_namespace("team-a")
-        for name in (NAME, *NAMES, elastic_quota_definition.NAME):
-            controlplane.kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=30s")
         yield controlplane
 
 

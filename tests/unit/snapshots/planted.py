@@ -7,7 +7,17 @@ from typing import Any, Final
 
 from kubernetes.client import models
 
-from tests.cluster.topology_definition import DEFINITION
+from tests.controlplane.definitions import (
+    ANYTHING,
+    ELASTIC_QUOTA,
+    KUEUE,
+    NODE_RESOURCE_TOPOLOGY,
+    POD_GROUP,
+    TEXT,
+    a_list,
+    an_object,
+    schema_of,
+)
 
 Json = dict[str, Any]
 
@@ -100,97 +110,30 @@ KEYS: Final = (
 """Of annotations that are kept."""
 
 _OWN_MODELS: Final = {"ResourceClaim": "ResourceV1ResourceClaim"}
-_TEXT: Final = {"type": "string"}
 _NUMBER: Final = {"type": "integer"}
 
-
-def _object(**properties: Json) -> Json:
-    return {"type": "object", "properties": properties}
-
-
-def _list(items: Json) -> Json:
-    return {"type": "array", "items": items}
-
-
-_MAP: Final[Json] = {"type": "object", "additionalProperties": _TEXT}
-_SELECTOR: Final = _object(
-    matchLabels=_MAP, matchExpressions=_list(_object(key=_TEXT, operator=_TEXT, values=_list(_TEXT)))
+_NATIVE_GROUP: Final[Json] = {
+    "schedulingPolicy": an_object(gang=an_object(minCount=_NUMBER, minGroupCount=_NUMBER)),
+    "schedulingConstraints": an_object(topology=a_list(an_object(key=TEXT))),
+    "disruptionMode": {"oneOf": [TEXT, an_object(single=an_object(), all=an_object(name=TEXT))]},
+    "priority": _NUMBER,
+    "priorityClassName": TEXT,
+    "preemptionPolicy": TEXT,
+    "parentCompositePodGroupName": TEXT,
+    "podGroupTemplateRef": an_object(workload=an_object(workloadName=TEXT, podGroupTemplateName=TEXT)),
+}
+_OTHER_GROUP: Final = schema_of(POD_GROUP)["properties"]
+_GROUP: Final = an_object(
+    spec=an_object(**_NATIVE_GROUP, **_OTHER_GROUP["spec"]["properties"]),
+    status=an_object(**_OTHER_GROUP["status"]["properties"], conditions=a_list(an_object(message=TEXT))),
 )
-_FAIR: Final = _object(weight=_TEXT)
-_RESOURCE_GROUPS: Final = _list(
-    _object(
-        coveredResources=_list(_TEXT),
-        flavors=_list(
-            _object(
-                name=_TEXT,
-                resources=_list(_object(name=_TEXT, nominalQuota=_TEXT, borrowingLimit=_TEXT, lendingLimit=_TEXT)),
-            )
-        ),
-    )
-)
-
-_POD_GROUP: Final = _object(  # of scheduling.k8s.io and of scheduling.x-k8s.io
-    spec=_object(
-        schedulingPolicy=_object(gang=_object(minCount=_NUMBER, minGroupCount=_NUMBER)),
-        schedulingConstraints=_object(topology={"type": "array", "items": _object(key=_TEXT)}),
-        disruptionMode={"oneOf": [_TEXT, _object(single=_object(), all=_object(name=_TEXT))]},
-        priority=_NUMBER,
-        priorityClassName=_TEXT,
-        preemptionPolicy=_TEXT,
-        parentCompositePodGroupName=_TEXT,
-        podGroupTemplateRef=_object(workload=_object(workloadName=_TEXT, podGroupTemplateName=_TEXT)),
-        minMember=_NUMBER,
-        minResources={"type": "object", "additionalProperties": _TEXT},
-        scheduleTimeoutSeconds=_NUMBER,
-    ),
-    status=_object(phase=_TEXT, occupiedBy=_TEXT, conditions={"type": "array", "items": _object(message=_TEXT)}),
-)
+"""Of scheduling.k8s.io and of scheduling.x-k8s.io."""
 
 _SCHEMAS: Final[Mapping[str, Json]] = {
-    "ClusterQueue": _object(
-        spec=_object(
-            resourceGroups=_RESOURCE_GROUPS,
-            cohortName=_TEXT,
-            namespaceSelector=_SELECTOR,
-            flavorFungibility=_object(whenCanBorrow=_TEXT, whenCanPreempt=_TEXT, preference=_TEXT),
-            preemption=_object(
-                reclaimWithinCohort=_TEXT,
-                borrowWithinCohort=_object(policy=_TEXT, maxPriorityThreshold=_NUMBER),
-                withinClusterQueue=_TEXT,
-            ),
-            admissionChecksStrategy=_object(admissionChecks=_list(_object(name=_TEXT, onFlavors=_list(_TEXT)))),
-            stopPolicy=_TEXT,
-            fairSharing=_FAIR,
-            admissionScope=_object(admissionMode=_TEXT),
-        ),
-        status=_object(conditions=_list(_object(message=_TEXT))),
-    ),
-    "LocalQueue": _object(spec=_object(clusterQueue=_TEXT, stopPolicy=_TEXT, fairSharing=_FAIR)),
-    "Cohort": _object(spec=_object(parentName=_TEXT, resourceGroups=_RESOURCE_GROUPS, fairSharing=_FAIR)),
-    "ResourceFlavor": _object(
-        spec=_object(
-            nodeLabels=_MAP,
-            nodeTaints=_list(_object(key=_TEXT, value=_TEXT, effect=_TEXT)),
-            tolerations=_list(_object(key=_TEXT, operator=_TEXT, value=_TEXT, effect=_TEXT)),
-            topologyName=_TEXT,
-        )
-    ),
-    "ElasticQuota": _object(
-        spec=_object(min=_MAP, max=_MAP),
-        status=_object(used=_MAP),
-    ),
-    "PodGroup": _POD_GROUP,
-    "CompositePodGroup": _POD_GROUP,
-    "NodeResourceTopology": DEFINITION["spec"]["versions"][0]["schema"]["openAPIV3Schema"],
-    "NodeMetrics": {
-        "type": "object",
-        "properties": {
-            "metadata": {"type": "object"},
-            "timestamp": _TEXT,
-            "window": _TEXT,
-            "usage": {"type": "object", "additionalProperties": _TEXT},
-        },
-    },
+    **{each["spec"]["names"]["kind"]: schema_of(each) for each in (*KUEUE, ELASTIC_QUOTA, NODE_RESOURCE_TOPOLOGY)},
+    "PodGroup": _GROUP,
+    "CompositePodGroup": _GROUP,
+    "NodeMetrics": an_object(timestamp=TEXT, window=TEXT, usage={"type": "object", "additionalProperties": TEXT}),
 }
 
 
@@ -249,6 +192,8 @@ class Planting:
         match schema.get("type", "string"):
             case "object" if "additionalProperties" in schema:
                 return {self._key(path): self._of_schema(schema["additionalProperties"], f"{path}{{}}") for _ in "ab"}
+            case "object" if schema is ANYTHING:
+                return {"conditions": [{"message": self._text(f"{path}.conditions[].message")}]}
             case "object":
                 inner = schema.get("properties", {})
                 return {name: self._of_schema(each, f"{path}.{name}") for name, each in inner.items()}
