@@ -4,18 +4,16 @@ Generated bodies are read by the oracle, as kube-scheduler does, and by us, and 
 which fields, whatever their case. `--record` keeps cases that run without Go.
 """
 
-import argparse
 import base64
 import random
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from scheduler.api.decoding import Unreadable
 from scheduler.extenders import wire
-from tests.conformance.oracle import Oracle
-from tests.conformance.recorded import write_cases
+from tests.conformance.readings import compare
 
 Json = dict[str, Any]
 RECORDED: Final = Path(__file__).parent / "answers" / "generated.jsonl.gz"
@@ -165,8 +163,8 @@ _READ: Final[dict[str, Callable[[bytes], Json]]] = {
 }
 
 
-def difference(case: Json, expected: Json) -> str:
-    """What a body means otherwise to us; empty if nothing.
+def differences(case: Json, expected: Json) -> list[str]:
+    """A line if a body means something else to us.
 
     Problems are described in other words, and null among victims is one: kube-scheduler panics.
     """
@@ -174,30 +172,11 @@ def difference(case: Json, expected: Json) -> str:
     found = ours(case)
     would_panic = any(each is None or None in each["uids"] for each in (expected["victims"] or {}).values())
     if found == expected or (found["error"] and (would_panic or expected["error"])):
-        return ""
+        return []
     differing = [name for name in EMPTY if found[name] != expected[name]]
     told = ", ".join(f"{name}: Go {expected[name]!r}, ours {found[name]!r}" for name in differing)
-    return f"{case['verb']} {base64.b64decode(case['body'])!r}: {told}"
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns 1 if anything differs."""
-    parser = argparse.ArgumentParser(prog="python -m tests.conformance.answers", description=__doc__)
-    parser.add_argument("--cases", type=int, default=2000, help="how many bodies (default 2000)")
-    parser.add_argument("--seed", type=int, default=0, help="of the first body (default 0)")
-    parser.add_argument("--record", action="store_true", help=f"write the cases into {RECORDED.name}")
-    options = parser.parse_args(arguments)
-    made = list(cases(range(options.seed, options.seed + options.cases)))
-    with Oracle("-answers") as oracle:
-        answers = list(oracle.judge_all(made))
-    wrong = [told for case, answer in zip(made, answers, strict=True) if (told := difference(case, answer))]
-    print("\n".join(wrong[:40]))
-    refused = sum(bool(answer["error"]) for answer in answers)
-    print(f"{len(made)} answers of extenders, {refused} of them refused, {len(wrong)} differences")
-    if options.record and not wrong:
-        write_cases(RECORDED, ({"case": c, "expected": a} for c, a in zip(made, answers, strict=True)))
-    return 1 if wrong else 0
+    return [f"{case['verb']} {base64.b64decode(case['body'])!r}: {told}"]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(compare("answers", cases, differences, RECORDED, 2000))

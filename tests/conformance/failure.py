@@ -1,12 +1,12 @@
 """What becomes of a failing case: shown, made small, written to a file."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tests.conformance.compare import Difference, differences
+from tests.conformance.compare import Difference
+from tests.conformance.compare import differences as of_pods
 from tests.conformance.minimise import minimise
 from tests.conformance.oracle import Oracle
 from tests.conformance.recorded import CASES, write_cases
@@ -28,33 +28,36 @@ def answer(judge: Judge, case: Json) -> Json:
         return {"error": f"{type(error).__name__}: {error}", "pods": []}
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """All who have a say in whether a smaller case still shows the failure."""
+def report(
+    case: Json,
+    found: Sequence[Difference],
+    judge_all: Callable[[Sequence[Json]], Iterable[Json]],
+    judge: Judge,
+    directory: Path = CASES,
+    differences: Callable[[Json, Json], Sequence[Difference]] = of_pods,
+    kept: Sequence[str] = (),
+) -> Path:
+    """Print the differences of a case, then of the small case that is left of it. Return the file with that one.
 
-    oracle: Oracle
-    validator: Oracle
-    """Started with `-validate`: a case that no API server would store shows nothing."""
-
-    judge: Judge
-
-    def fail(self, cases: Sequence[Json]) -> Iterator[bool]:
-        """Which cases could exist and are judged differently."""
-        possible = [not objections.get("error") for objections in self.validator.judge_all(cases)]
-        verdicts = iter(list(self.oracle.judge_all([case for case, may in zip(cases, possible, strict=True) if may])))
-        for case, exists in zip(cases, possible, strict=True):
-            verdict = next(verdicts) if exists else {"error": "it cannot exist"}
-            yield not verdict.get("error") and bool(differences(verdict, answer(self.judge, case)))
-
-
-def report(case: Json, found: Sequence[Difference], judge: Judge, directory: Path = CASES) -> Path:
-    """Print the differences of a case, then of the small case that is left of it. Return the file with that one."""
+    `judge_all`: kube-scheduler's verdicts on cases; `kept`: parts of the case that stay as they are.
+    """
     print(f"\n{case['name']} differs:")
     show(found)
     print("Making it small …", flush=True)
-    with Oracle() as oracle, Oracle("-validate") as validator:
-        small = minimise(case, Trial(oracle, validator, judge).fail)
-        expected = oracle.judge(small)
+    fixed = {part: case[part] for part in kept if part in case}
+    with Oracle("-validate") as validator:
+
+        def fail(cases: Sequence[Json]) -> Iterator[bool]:
+            """Which cases could exist, as no API server would store others, and are judged differently."""
+            whole = [each | fixed for each in cases]
+            exists = [not objections.get("error") for objections in validator.judge_all(whole)]
+            verdicts = iter(judge_all([each for each, does in zip(whole, exists, strict=True) if does]))
+            for each, does in zip(whole, exists, strict=True):
+                verdict = next(verdicts) if does else {"error": "it cannot exist"}
+                yield not verdict.get("error") and bool(differences(verdict, answer(judge, each)))
+
+        small = minimise({key: value for key, value in case.items() if key not in fixed}, fail) | fixed
+    (expected,) = judge_all([small])
     print(f"What is left, {len(small['objects'])} objects:")
     show(differences(expected, answer(judge, small)))
     print(json.dumps({"config": small.get("config"), "objects": small["objects"]}, indent=1))

@@ -1,21 +1,17 @@
 """Compare Loadmaster with kube-scheduler on clusters that need feature gates which are off by default.
 
-    python -m tests.conformance.gated --seeds 300
+    python -m tests.conformance.run --only gated
 
-`tests.conformance.run` does it too. As many clusters have groups of pods with devices. A case that differs is made
-small and written to `gated/`. `--record` chooses the cases there again: of each set of gates the shortest for which the
-gates matter. Of taints it also asks about events, as `tests.conformance.hints` does.
+As many clusters have groups of pods with devices. A case that differs is made small and written to `gated/`. Of taints
+it also asks about events, as `hints.py` does.
 """
 
-import argparse
-import logging
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tests.conformance import groups_ours, hints, ours
-from tests.conformance.failure import answer
+from tests.conformance.failure import answer, report
 from tests.conformance.generate import cluster_of, objects_of
 from tests.conformance.generators import gated_devices
 from tests.conformance.generators.gated_amounts import AMOUNTS, GatedAmounts
@@ -26,8 +22,8 @@ from tests.conformance.generators.observed_events import question
 from tests.conformance.generators.resources import Resources
 from tests.conformance.generators.spread import Spread
 from tests.conformance.generators.topic import Draw, Topic
-from tests.conformance.groups import CHUNK, Oracles, differences, report
-from tests.conformance.recorded import CASES, to_line, write_cases
+from tests.conformance.groups import CHUNK, KEPT, Oracles, differences
+from tests.conformance.recorded import CASES
 
 Json = dict[str, Any]
 GATED: Final = CASES.parent / "gated"
@@ -64,7 +60,7 @@ def compare(seeds: range) -> int:
                 print(f"\n{case['name']}: kube-scheduler refuses the case: {expected['error']}")
                 return 1
             if found := differences(expected, answer(groups_ours.judge, case)):
-                report(case, found, oracles, groups_ours.judge, GATED)
+                report(case, found, oracles.judge_all, groups_ours.judge, GATED, differences, KEPT)
                 return 1
             outcomes.update("placed" if pod["node"] else "refused" for pod in expected["pods"])
             questions += [asking(case)] if COMPARISONS in case["gates"] else []
@@ -90,35 +86,6 @@ def asking(case: Json) -> Json:
     return case | {"config": config, "objects": [], "questions": hints.in_thousandths(questions)}
 
 
-def record(seeds: range, wanted: int = 5) -> int:
-    """Write the recorded cases. Return the exit code."""
-    with Oracles() as oracles:
-        known = [{"case": case, "expected": expected} for case, expected in judged(oracles, seeds)]
-    found: dict[tuple[str, ...], list[Json]] = {}
-    for each in sorted(known, key=lambda each: len(to_line(each))):
-        of_gates = found.setdefault(tuple(each["case"]["gates"]), [])
-        if len(of_gates) < wanted and gates_matter(each):
-            of_gates.append(each)
-    write_cases(GATED / "generated.jsonl.gz", [each for gates in TOPICS for each in found[gates]])
-    return 0
-
-
 def gates_matter(recorded: Json) -> bool:
     """Whether something else would become of a pod if the gates were off."""
     return bool(differences(recorded["expected"], answer(groups_ours.judge, recorded["case"] | {"gates": []})))
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    parser = argparse.ArgumentParser(prog="python -m tests.conformance.gated")
-    parser.add_argument("--seeds", type=int, default=100, help="how many generated clusters (default 100)")
-    parser.add_argument("--start", type=int, default=0, help="the first seed (default 0)")
-    parser.add_argument("--record", action="store_true", help="choose the recorded cases again")
-    options = parser.parse_args(arguments)
-    logging.disable(logging.ERROR)
-    seeds = range(options.start, options.start + options.seeds)
-    return record(seeds) if options.record else compare(seeds)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

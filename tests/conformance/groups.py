@@ -1,35 +1,28 @@
 """Run kube-scheduler's pod group cycle and ours on generated clusters, and compare what becomes of every group.
 
-    python -m tests.conformance.groups --seeds 300
+    python -m tests.conformance.run --only groups
 
-`tests.conformance.run` does it too. A case that differs is made small and written to `groups/`. `--oracle-alone` only
-counts what kube-scheduler decides, `--check-generator` asks the API server's validation whether the cases could exist,
-`--trees` leaves out groups that are tried by themselves.
+A case that differs is made small and written to `groups/`.
 
 The oracle is built with edits by which equals are chosen by name (`edits.py`), and started once for each set of feature
 gates: kube-scheduler has them for the whole process.
 """
 
-import argparse
 import contextlib
-import logging
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
 from tests.conformance import groups_ours
 from tests.conformance.compare import Difference, unequal
 from tests.conformance.compare import differences as of_pods
-from tests.conformance.failure import answer, show
+from tests.conformance.failure import answer, report
 from tests.conformance.generators import trees
 from tests.conformance.generators.groups import among_groups, generate
-from tests.conformance.minimise import minimise
 from tests.conformance.oracle import Oracle
-from tests.conformance.recorded import CASES, write_cases
+from tests.conformance.recorded import CASES
 
 Json = dict[str, Any]
 Judge = Callable[[Json], Json]
@@ -39,6 +32,9 @@ OF_GROUPS: Final[Sequence[Maker]] = (generate, among_groups)
 OF_TREES: Final[Sequence[Maker]] = (trees.generate, trees.among_trees)
 CHUNK: Final = 200
 GROUPS: Final = CASES.parent / "groups"
+KEPT: Final = ("gates", "config", "alone")
+"""Without some gate others could not be on, and the default name of a scheduler is not the same."""
+
 OF_A_GROUP: Final = ("gated", "code", "message", "waitingOnPreemption", "placement", "victims", "condition")
 OF_ANY_VICTIMS: Final = ("gated", "code", "waitingOnPreemption")
 OF_A_PART: Final = ("code", "message", "condition")
@@ -143,7 +139,7 @@ def compare(
                 return 1
             outcomes.update(outcome(group) for group in expected.get("groups", ()))
             if judge and (found := differences(expected, answer(judge, case))):
-                report(case, found, oracles, judge)
+                report(case, found, oracles.judge_all, judge, GROUPS, differences, KEPT)
                 return 1
     counts = ", ".join(f"{count} {what}" for what, count in sorted(outcomes.items()))
     print(f"{len(seeds)} cases with {outcomes.total()} pod groups ({counts})")
@@ -170,63 +166,3 @@ def outcome(group: Json) -> str:
     if group["code"] == "Success":
         return "placed" if placed == len(group["members"]) else "placed in part"
     return "failed" if group["code"] == "Error" else "rejected"
-
-
-def report(case: Json, found: Sequence[Difference], oracles: Oracles, judge: Judge, directory: Path = GROUPS) -> Path:
-    """Print the differences of a case, then of the small case that is left of it. Return the file with that one."""
-    print(f"\n{case['name']} differs:")
-    show(found)
-    print("Making it small …", flush=True)
-    # Without some gate others could not be on, and the default name of a scheduler is not the same.
-    kept = {part: case[part] for part in ("gates", "config", "alone") if part in case}
-    with Oracle("-validate") as validator:
-
-        def fail(cases: Sequence[Json]) -> Iterator[bool]:
-            whole = [each | kept for each in cases]
-            exists = [not objections.get("error") for objections in validator.judge_all(whole)]
-            verdicts = iter(oracles.judge_all([each for each, does in zip(whole, exists, strict=True) if does]))
-            for each, does in zip(whole, exists, strict=True):
-                verdict = next(verdicts) if does else {"error": "it cannot exist"}
-                yield not verdict.get("error") and bool(differences(verdict, answer(judge, each)))
-
-        small = minimise({key: value for key, value in case.items() if key not in kept}, fail) | kept
-    (expected,) = oracles.judge_all([small])
-    print(f"What is left, {len(small['objects'])} objects:")
-    show(differences(expected, answer(judge, small)))
-    path = write_cases(directory / f"failed-{case['name']}.jsonl", [{"case": small, "expected": expected}])
-    print(f"Written to {path}: once it passes, keep it as a recorded case.")
-    return path
-
-
-def check_generator(seeds: range, makers: Sequence[Maker]) -> int:
-    """Print what the API server would refuse."""
-    refused = 0
-    with Oracle("-validate") as oracle:
-        cases = [make(seed) for make in makers for seed in seeds]
-        for case, verdict in zip(cases, oracle.judge_all(cases), strict=True):
-            if verdict.get("error"):
-                refused += 1
-                print(f"{case['name']}: {verdict['error']}")
-    print(f"{refused} of {len(cases)} cases could not exist")
-    return 1 if refused else 0
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    parser = argparse.ArgumentParser(prog="python -m tests.conformance.groups")
-    parser.add_argument("--seeds", type=int, default=100, help="how many generated clusters (default 100)")
-    parser.add_argument("--start", type=int, default=0, help="the first seed (default 0)")
-    parser.add_argument("--oracle-alone", action="store_true", help="only say what kube-scheduler decides")
-    parser.add_argument("--check-generator", action="store_true", help="only say which cases could not exist")
-    parser.add_argument("--trees", action="store_true", help="only groups that consist of groups")
-    options = parser.parse_args(arguments)
-    logging.disable(logging.ERROR)
-    seeds = range(options.start, options.start + options.seeds)
-    makers = OF_TREES if options.trees else (*OF_GROUPS, *OF_TREES)
-    if options.check_generator:
-        return check_generator(seeds, makers)
-    return compare(seeds, None if options.oracle_alone else groups_ours.judge, makers)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,16 +1,13 @@
 """Compare what Loadmaster and kube-scheduler make of events: which ones they see, and whom the hints would wake.
 
-    python -m tests.conformance.hints --seeds 500
+    python -m tests.conformance.run --only hints
 
-`tests.conformance.run` does it too. A case is a configuration and questions; its first profile is asked. The verdict
+A case is a configuration and questions; its first profile is asked. The verdict
 on it is `{"registered": {plugin: [event]}, "answers": [{"hints": {plugin: {"0/1": "Queue"}}, "changes": [event]}]}`,
 with an event as `{"resource", "actions"}`; "0/1" is the first event of the question under the second registration.
 """
 
-import argparse
 import json
-import logging
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
@@ -255,17 +252,3 @@ def alone(case: Json, expected: Json, number: int) -> Json:
         "case": case | {"name": f"{case['name']}-{number}", "questions": [case["questions"][number]]},
         "expected": expected | {"answers": [expected["answers"][number]]},
     }
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    parser = argparse.ArgumentParser(prog="python -m tests.conformance.hints")
-    parser.add_argument("--seeds", type=int, default=50, help="how many cases (default 50)")
-    parser.add_argument("--start", type=int, default=0, help="the first seed (default 0)")
-    options = parser.parse_args(arguments)
-    logging.disable(logging.ERROR)
-    return compare(range(options.start, options.start + options.seeds))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -32,17 +32,19 @@ def minimise(case: Json, failing: Failing, together: int = 64) -> Json:
 
     Candidates are judged many at a time, since the oracle takes nearly as long for one.
     """
-    case = minimise_objects(case, failing, together)
+    case = minimise_runs(case, len(case["objects"]), without_objects, failing, together)
     while smaller := first_failing(without_a_field(case), failing, together):
         case = smaller
     return case
 
 
-def minimise_objects(case: Json, failing: Failing, together: int) -> Json:
-    """Remove objects, first many at a time, then one by one."""
-    size = max(1, len(case["objects"]) // 2)
+def minimise_runs(
+    case: Json, length: int, without: Callable[[Json, int], Iterator[Json]], failing: Failing, together: int = 64
+) -> Json:
+    """Take runs away, first long ones, then one by one. `without` yields the case without each run of a length."""
+    size = max(1, length // 2)
     while True:
-        smaller = first_failing(without_objects(case, size), failing, together)
+        smaller = first_failing(without(case, size), failing, together)
         if smaller:
             case = smaller
         elif size == 1:

@@ -1,15 +1,12 @@
 """Run kube-scheduler's scheduling queue and ours on the same operations, and compare where every pod is after each.
 
-    python -m tests.conformance.queue --seeds 3000
+    python -m tests.conformance.run --only queue
 
-`tests.conformance.run` does it too. A script that differs is made short and written to `queues/`. What is compared: in
+A script that differs is made short and written to `queues/`. What is compared: in
 which queue a pod is and in which order they are popped, its attempts, timestamps, backoff, rejectors and version, and
 which pods are nominated to which nodes.
 """
 
-import argparse
-import logging
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
@@ -17,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.conformance.compare import Difference
-from tests.conformance.minimise import first_failing
+from tests.conformance.minimise import minimise_runs
 from tests.conformance.oracle import Oracle
 from tests.conformance.queue_ours import State, run_script
 from tests.conformance.queue_scripts import generate
@@ -28,7 +25,7 @@ Run = Callable[[Json], list[State]]
 """Executes a script."""
 
 SCRIPTS: Final = 10
-"""For each seed of `tests.conformance.run`: a script takes a tenth of the time of a cluster."""
+"""For each seed: a script takes a tenth of the time of a cluster."""
 
 CHUNK: Final = 500
 QUEUES: Final = CASES.parent / "queues"
@@ -106,7 +103,8 @@ def place_of(state: str) -> str:
 def report(case: Json, found: Sequence[Difference], oracle: Oracle, run: Run, directory: Path = QUEUES) -> Path:
     """Print the differences of a script, then of the short one that is left of it. Return the file with that one."""
     print(f"\n{case['name']} differs:", *found, "Making it short …", sep="\n  ", flush=True)
-    small = shorten(case, lambda cases: fails(cases, oracle, run))
+    length = len(case["queue"]["operations"])
+    small = minimise_runs(case, length, without_operations, lambda cases: fails(cases, oracle, run))
     expected = {"steps": oracle.judge(small)["steps"]}
     left = [f"{i}: {operation}" for i, operation in enumerate(small["queue"]["operations"])]
     print("What is left:", *left, *differences(small, expected, answer(small, run)), sep="\n  ")
@@ -121,19 +119,6 @@ def fails(cases: Sequence[Json], oracle: Oracle, run: Run) -> Iterator[bool]:
         yield not verdict.get("error") and bool(differences(case, verdict, answer(case, run)))
 
 
-def shorten(case: Json, failing: Callable[[Sequence[Json]], Iterator[bool]], together: int = 64) -> Json:
-    """Remove operations, first many at a time, then one by one, while the script fails."""
-    size = max(1, len(case["queue"]["operations"]) // 2)
-    while True:
-        smaller = first_failing(without_operations(case, size), failing, together)
-        if smaller:
-            case = smaller
-        elif size == 1:
-            return case
-        else:
-            size //= 2
-
-
 def without_operations(case: Json, size: int) -> Iterator[Json]:
     """The script without each run of `size` operations, never empty."""
     operations = case["queue"]["operations"]
@@ -141,17 +126,3 @@ def without_operations(case: Json, size: int) -> Iterator[Json]:
         left = operations[:start] + operations[start + size :]
         if left:
             yield case | {"queue": case["queue"] | {"operations": left}}
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    parser = argparse.ArgumentParser(prog="python -m tests.conformance.queue")
-    parser.add_argument("--seeds", type=int, default=500, help="how many scripts (default 500)")
-    parser.add_argument("--start", type=int, default=0, help="the first seed (default 0)")
-    options = parser.parse_args(arguments)
-    logging.disable(logging.ERROR)
-    return compare(range(options.start, options.start + options.seeds))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

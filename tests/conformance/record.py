@@ -1,64 +1,50 @@
 """Choose generated cases that together show everything, and record them with kube-scheduler's verdict.
 
-    python -m tests.conformance.record
+    python -m tests.conformance.record clusters        or groups, queue, hints, gated
 
-rewrites `cases/generated.jsonl.gz`; the same sources choose the same cases. A case is chosen for the features that
-no case before it has: reasons, codes, scores, plugin arguments, fields of pods and nodes and what became of the pod.
+rewrites what was generated in `cases/`, `groups/`, `queues/`, `hints/` or `gated/`; the same sources choose the same
+cases. A case is chosen for what no case before it shows: `features.py`. Of groups the examples that are worked out by
+hand are recorded, too.
 
-`--again` keeps the cases, and takes what kube-scheduler says now where we say the same: for a move to another version.
+`--again` keeps the cases in `cases/`, and takes what kube-scheduler says now where we say the same: for a move to
+another version.
 """
 
 import argparse
 import logging
-import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from tests.conformance import ours
+from tests.conformance import features, gated, groups, hints, ours, queue_scripts
+from tests.conformance.choosing import record
 from tests.conformance.compare import differences
-from tests.conformance.coverage import Coverage, outcome
 from tests.conformance.generate import generate
+from tests.conformance.group_examples import EXAMPLES
 from tests.conformance.oracle import Oracle
+from tests.conformance.queue import QUEUES
 from tests.conformance.recorded import CASES, read_file, to_line, write_cases
 
 Json = dict[str, Any]
-SEEDS: Final = range(4000)
-WANTED: Final = 320
 LARGEST: Final = 50_000
 """Bytes of one recorded case: a large cluster shows little that a small one does not."""
 
-WEIGHT: Final = 4_000
-"""Bytes that any case costs: without it only the tiniest clusters are chosen."""
 
-TELLING: Final = frozenset({"operator", "effect", "protocol", "type", "reason", "phase", "hostIP", "restartPolicy"})
-"""Fields whose value is a feature; of the others it is that they are set."""
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m tests.conformance.record")
+    parser.add_argument("part", nargs="?", choices=PARTS, default="clusters")
     parser.add_argument("--again", action="store_true", help="only judge the recorded cases again")
-    if parser.parse_args(arguments).again:
+    options = parser.parse_args()
+    logging.disable(logging.ERROR)
+    if options.again:
         return judge_again()
-    with Oracle() as oracle:
-        cases = [generate(seed) for seed in SEEDS]
-        known = [
-            {"case": case, "expected": expected} for case, expected in zip(cases, oracle.judge_all(cases), strict=True)
-        ]
-    chosen = choose([each for each in known if len(to_line(each)) <= LARGEST])
-    path = write_cases(CASES / "generated.jsonl.gz", sorted(chosen, key=lambda each: seed_of(each["case"])))
-    coverage = Coverage()
-    for each in chosen:
-        coverage.add(each["expected"])
-    print(coverage.table())
-    print(f"{path}: {path.stat().st_size:,} bytes")
+    PARTS[options.part]()
     return 0
 
 
 def judge_again() -> int:
     """Take the oracle's new verdicts on the recorded cases that we agree with, and say with which we do not."""
-    logging.disable(logging.ERROR)
     left = 0
     for path in sorted(CASES.glob("*.jsonl*")):
         known = list(read_file(path))
@@ -75,81 +61,78 @@ def judge_again() -> int:
     return 1 if left else 0
 
 
-def choose(known: list[Json]) -> list[Json]:
-    """Greedily the case that adds most features for its size; once all are shown, another one for each, and so on."""
-    left = [(each, set(features(each)), len(to_line(each))) for each in known]
+def clusters() -> None:
+    with Oracle() as oracle:
+        known = with_verdicts([generate(seed) for seed in range(4000)], oracle.judge_all)
+    small = [each for each in known if len(to_line(each)) <= LARGEST]
+    record(CASES / "generated.jsonl.gz", small, features.of_clusters, wanted=320, weight=4_000)
+
+
+def of_groups() -> None:
+    with groups.Oracles() as oracles:
+        write_cases(groups.GROUPS / "by_hand.jsonl", judged_groups(oracles, [each.case for each in EXAMPLES]))
+        for name, makers, wanted in (("generated", groups.OF_GROUPS, 120), ("trees", groups.OF_TREES, 80)):
+            known = judged_groups(oracles, [make(seed) for make in makers for seed in range(1500)])
+            record(groups.GROUPS / f"{name}.jsonl.gz", known, features.of_groups, wanted, weight=2_000)
+
+
+def judged_groups(oracles: groups.Oracles, cases: Sequence[Json]) -> list[Json]:
+    """The cases with their verdicts. Raises ValueError for one that kube-scheduler refuses."""
+    known = with_verdicts(cases, oracles.judge_all)
+    for each in known:
+        if each["expected"].get("error"):
+            raise ValueError(f"{each['case']['name']}: {each['expected']['error']}")
+        each["expected"] = {part: each["expected"][part] for part in ("groups", "pods") if each["expected"].get(part)}
+    return known
+
+
+def of_queue() -> None:
+    with Oracle() as oracle:
+        known = with_verdicts([queue_scripts.generate(seed, length=40) for seed in range(3000)], oracle.judge_all)
+    steps = [{"case": each["case"], "expected": {"steps": each["expected"]["steps"]}} for each in known]
+    record(QUEUES / "generated.jsonl", steps, features.of_queue, wanted=34)
+
+
+def of_hints() -> None:
+    """Choose a question if a hint says something of an event that no smaller question had it say."""
+    with Oracle() as oracle:
+        known = [
+            hints.alone(case, expected, number)
+            for case, expected in hints.judged(oracle, range(600))
+            for number in range(len(case["questions"]))
+        ]
     chosen: list[Json] = []
     shown: set[str] = set()
-    while left and len(chosen) < WANTED:
-        best = max(left, key=lambda item: len(item[1] - shown) / (item[2] + WEIGHT))
-        if not best[1] - shown:
-            shown = set()  # everything is shown: begin again, with other cases
-            continue
-        shown |= best[1]
-        chosen.append(best[0])
-        left.remove(best)
-    every = set().union(*(features(each) for each in known))
-    seen = set().union(*(features(each) for each in chosen))
-    print(f"{len(chosen)} cases show {len(seen)} of {len(every)} features")
-    return chosen
+    for one in sorted(known, key=lambda each: len(to_line(each))):
+        if new := set(features.of_hints(one)) - shown:
+            shown |= new
+            chosen.append(one)
+    write_cases(hints.HINTS / "generated.jsonl", chosen)
 
 
-def features(recorded: Json) -> Iterator[str]:
-    """What can be seen in a case."""
-    case, expected = recorded["case"], recorded["expected"]
-    for profile in case["config"]["profiles"]:
-        for plugin in profile.get("pluginConfig", ()):
-            yield from fields(f"args {plugin['name']}", plugin["args"])
-        for point, plugins in profile["plugins"].items():
-            yield from (f"{point} disabled {plugin['name']}" for plugin in plugins.get("disabled", ()))
-            yield from (f"{point} enabled {plugin['name']}" for plugin in plugins.get("enabled", ()))
-    outcomes = {f"{pod['namespace']}/{pod['name']}": outcome(pod) for pod in expected["pods"]}
-    for thing in case["objects"]:
-        metadata = thing["metadata"]
-        became = outcomes.get(f"{metadata.get('namespace')}/{metadata['name']}", "")
-        for part in ("spec", "status"):
-            yield from fields(f"{thing['kind']} {became} {part}", thing.get(part, {}))
-    for pod in expected["pods"]:
-        yield from verdict_features(pod)
+def of_gates(wanted: int = 5) -> None:
+    """Choose the shortest cases of each set of gates for which the gates matter."""
+    with groups.Oracles() as oracles:
+        known = [{"case": case, "expected": expected} for case, expected in gated.judged(oracles, range(100))]
+    found: dict[tuple[str, ...], list[Json]] = {}
+    for each in sorted(known, key=lambda each: len(to_line(each))):
+        of_its_gates = found.setdefault(tuple(each["case"]["gates"]), [])
+        if len(of_its_gates) < wanted and gated.gates_matter(each):
+            of_its_gates.append(each)
+    write_cases(gated.GATED / "generated.jsonl.gz", [each for gates in gated.TOPICS for each in found[gates]])
 
 
-def verdict_features(pod: Json) -> Iterator[str]:
-    """What can be seen in the verdict on a pod."""
-    yield f"outcome {outcome(pod)}"
-    if "nodes are available" not in pod["message"]:
-        yield f"message {re.sub(r'[0-9]+', '#', pod['message'])[:100]}"
-    yield f"best {min(len(pod['best']), 3)} of {min(len(pod['nodes']), 3)}"
-    for node in pod["nodes"].values():
-        reasons = node.get("reasons", ())
-        yield f"{node['code']} {node.get('plugin')} for {min(len(reasons), 4)} reasons"
-        yield from (f"{node['code']} {node.get('plugin')} {reason}" for reason in reasons)
-        for plugin, score in (node.get("scores") or {}).items():
-            yield f"score {plugin} {min(score, 100) // 5}"
-        if extended := node.get("extended"):
-            yield from (f"extended {part} {min(len(extended[part]), 4)}" for part in ("requests", "mappings"))
-            yield from fields("extended", extended)
+def with_verdicts(cases: Sequence[Json], judge_all: Callable[[Sequence[Json]], Any]) -> list[Json]:
+    return [{"case": case, "expected": expected} for case, expected in zip(cases, judge_all(cases), strict=True)]
 
 
-def fields(prefix: str, value: object) -> Iterator[str]:
-    """The paths of fields that are set, without positions in lists."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            if key in TELLING:
-                yield f"{prefix}.{key}={inner}"
-            elif key not in {"labels", "nodeSelector"}:
-                yield from fields(f"{prefix}.{key}", inner)
-    elif isinstance(value, list):
-        yield f"{prefix} of {min(len(value), 2)}"
-        for inner in value:
-            yield from fields(prefix, inner)
-    else:
-        yield prefix
-
-
-def seed_of(case: Json) -> int:
-    """The seed that a generated case is named after."""
-    return int(case["name"].removeprefix("seed-"))
-
+PARTS: Final = {
+    "clusters": clusters,
+    "groups": of_groups,
+    "queue": of_queue,
+    "hints": of_hints,
+    "gated": of_gates,
+}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,6 +1,6 @@
 """Compare Loadmaster with kube-scheduler on generated clusters.
 
-    python -m tests.conformance.run --seeds 500 --start 1000
+    python -m tests.conformance.run --seeds 500 --start 1000 [--only groups]
 
 prints what was judged and exits 1 when the two disagree; the failing case is made small and written beside the recorded
 ones. `--count` goes on, and says what differs how often. `--oracle-alone` judges with kube-scheduler only,
@@ -13,7 +13,8 @@ import re
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from tests.conformance import gated, groups, hints, ours, queue
@@ -33,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance.run")
     parser.add_argument("--seeds", type=int, default=50, help="how many generated clusters (default 50)")
     parser.add_argument("--start", type=int, default=0, help="the first seed (default 0)")
+    parser.add_argument("--only", choices=PARTS, help="of all that is compared")
     parser.add_argument("--count", action="store_true", help="do not stop at a difference, count them")
     parser.add_argument("--oracle-alone", action="store_true", help="only say what kube-scheduler judges")
     parser.add_argument("--check-generator", action="store_true", help="only say which cases could not exist")
@@ -40,19 +42,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.disable(logging.ERROR)  # generated clusters are full of errors: the verdicts tell of them
     seeds = range(options.start, options.start + options.seeds)
     if options.check_generator:
-        return check_generator(seeds)
+        return check_generator([make(seed) for make in MAKERS[options.only or CLUSTERS] for seed in seeds])
     if options.oracle_alone:
-        return compare(seeds, None)
+        return ALONE[options.only or CLUSTERS](seeds)
     if options.count:
         return count(seeds)
-    scripts = range(seeds.start * queue.SCRIPTS, seeds.stop * queue.SCRIPTS)
-    return (
-        compare(seeds, ours.judge)
-        or groups.compare(seeds)
-        or gated.compare(seeds)
-        or hints.compare(seeds)
-        or queue.compare(scripts)
-    )
+    return next(filter(None, (part(seeds) for name, part in PARTS.items() if options.only in (None, name))), 0)
 
 
 def compare(seeds: range, judge: Judge | None) -> int:
@@ -65,7 +60,7 @@ def compare(seeds: range, judge: Judge | None) -> int:
                 return 1
             coverage.add(expected)
             if judge and (found := differences(expected, answer(judge, case))):
-                report(case, found, judge)
+                report(case, found, oracle.judge_all, judge)
                 return 1
             progress(coverage.cases, len(seeds), started)
     print(coverage.table())
@@ -98,15 +93,15 @@ def judged(oracle: Oracle, seeds: range) -> Iterator[tuple[Json, Json]]:
         yield from zip(cases, list(oracle.judge_all(cases)), strict=True)
 
 
-def check_generator(seeds: range) -> int:
+def check_generator(cases: Sequence[Json]) -> int:
     """Print what the API server or kube-scheduler would refuse."""
     refused = 0
     with Oracle("-validate") as oracle:
-        for case, verdict in judged(oracle, seeds):
+        for case, verdict in zip(cases, oracle.judge_all(cases), strict=True):
             if verdict.get("error"):
                 refused += 1
                 print(f"{case['name']}: {verdict['error']}")
-    print(f"{refused} of {len(seeds)} cases could not exist")
+    print(f"{refused} of {len(cases)} cases could not exist")
     return 1 if refused else 0
 
 
@@ -116,6 +111,29 @@ def progress(done: int, total: int, started: float) -> None:
         rate = done / max(time.monotonic() - started, 1e-9)
         end = "\n" if done == total else ""
         print(f"\r{done}/{total} cases, {rate:.0f} a second ", end=end, file=sys.stderr, flush=True)
+
+
+CLUSTERS, GROUPS, TREES = "clusters", "groups", "trees"
+PARTS: Final[Mapping[str, Callable[[range], int]]] = {
+    CLUSTERS: partial(compare, judge=ours.judge),
+    GROUPS: partial(groups.compare, makers=groups.OF_GROUPS),
+    TREES: partial(groups.compare, makers=groups.OF_TREES),
+    "gated": gated.compare,
+    "hints": hints.compare,
+    "queue": lambda seeds: queue.compare(range(seeds.start * queue.SCRIPTS, seeds.stop * queue.SCRIPTS)),
+}
+"""Name → what compares the cases of these seeds, stops at the first difference, and returns the exit code."""
+
+ALONE: Final[Mapping[str, Callable[[range], int]]] = {
+    CLUSTERS: partial(compare, judge=None),
+    GROUPS: partial(groups.compare, judge=None, makers=groups.OF_GROUPS),
+    TREES: partial(groups.compare, judge=None, makers=groups.OF_TREES),
+}
+MAKERS: Final[Mapping[str, Sequence[Callable[[int], Json]]]] = {
+    CLUSTERS: (generate,),
+    GROUPS: groups.OF_GROUPS,
+    TREES: groups.OF_TREES,
+}
 
 
 if __name__ == "__main__":

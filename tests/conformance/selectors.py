@@ -5,7 +5,6 @@ Each must match, not match, or fail in both. What an API server would not store 
 docs/differences.md names: MISSING. `--record` keeps cases that run without Go.
 """
 
-import argparse
 import random
 import re
 import sys
@@ -16,8 +15,7 @@ from typing import Any, Final
 from plugins.dynamic_resources.allocation.selectors import Expression, SelectorError, view_of
 from scheduler.api.decoding import convert
 from scheduler.api.devices import Device
-from tests.conformance.oracle import Oracle
-from tests.conformance.recorded import write_cases
+from tests.conformance.readings import compare
 
 Json = dict[str, Any]
 RECORDED: Final = Path(__file__).parent / "selectors" / "generated.jsonl.gz"
@@ -291,25 +289,5 @@ def differences(case: Json, expected: list[Json]) -> list[str]:
     return found
 
 
-def main() -> int:
-    """Returns 1 if anything differs."""
-    parser = argparse.ArgumentParser(prog="python -m tests.conformance.selectors", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=500, help="cases of 20 expressions each")
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--record", action="store_true", help=f"write the cases into {RECORDED.name}")
-    options = parser.parse_args()
-    made = list(cases(range(options.first, options.first + options.seeds)))
-    with Oracle("-selectors") as oracle:
-        answers: list[Any] = list(oracle.judge_all(made))
-    wrong = [line for case, answer in zip(made, answers, strict=True) for line in differences(case, answer)]
-    print("\n".join(wrong[:40]))
-    stored = [each for answer in answers for each in answer if each["stored"]]
-    failed = sum(bool(each["error"]) for each in stored)
-    print(f"{20 * len(made)} expressions, {len(stored)} stored, {failed} fail, {len(wrong)} differences")
-    if options.record and not wrong:
-        write_cases(RECORDED, ({"case": c, "expected": a} for c, a in zip(made, answers, strict=True)))
-    return 1 if wrong else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(compare("selectors", cases, differences, RECORDED, 500))

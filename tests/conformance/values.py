@@ -5,7 +5,6 @@ to units and thousandths, overflow included, sums, which of two is larger, what 
 run without Go.
 """
 
-import argparse
 import random
 import re
 import sys
@@ -22,8 +21,7 @@ from scheduler.api.quantities.go_quantity import GoQuantity
 from scheduler.api.quantities.quantity import is_plain, parse_quantity, to_milli, to_value
 from scheduler.api.selectors import pod_selects
 from scheduler.framework.duration import Duration
-from tests.conformance.oracle import Oracle
-from tests.conformance.recorded import write_cases
+from tests.conformance.readings import compare
 from tests.fuzz.hostile import text
 
 Json = dict[str, Any]
@@ -215,23 +213,5 @@ def _same(kind: str, theirs: Any, mine: Any) -> bool:
     return bool(theirs == mine)
 
 
-def main() -> int:
-    """Returns 1 if anything differs."""
-    parser = argparse.ArgumentParser(prog="python -m tests.conformance.values", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=2000, help="cases of 35 values each")
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--record", action="store_true", help=f"write the cases into {RECORDED.name}")
-    options = parser.parse_args()
-    made = list(cases(range(options.first, options.first + options.seeds)))
-    with Oracle("-values") as oracle:
-        answers = list(oracle.judge_all(made))
-    wrong = [line for case, answer in zip(made, answers, strict=True) for line in differences(case, answer)]
-    print("\n".join(wrong[:40]))
-    print(f"{len(made)} cases of 35 values, {len(wrong)} differences")
-    if options.record and not wrong:
-        write_cases(RECORDED, ({"case": c, "expected": a} for c, a in zip(made, answers, strict=True)))
-    return 1 if wrong else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(compare("values", cases, differences, RECORDED, 2000))
