@@ -121,9 +121,10 @@ async def open_port(
     """Serve until `stack` ends; None if the options want no port. Raises ConfigError."""
     if not options.secure_port:
         return None
-    clients = _Clients(stack, metrics)
-    about_tokens = await clients.get(options.authentication_kubeconfig, "authentication")
-    about_rights = await clients.get(options.authorization_kubeconfig, "authorization")
+    about_tokens = await _client(stack, metrics, options.authentication_kubeconfig, "authentication")
+    about_rights = about_tokens
+    if options.authorization_kubeconfig != options.authentication_kubeconfig:
+        about_rights = await _client(stack, metrics, options.authorization_kubeconfig, "authorization")
     authentication = Authentication(
         Reviews(about_tokens) if about_tokens else None, options.authentication_token_webhook_cache_ttl
     )
@@ -157,34 +158,19 @@ async def _must_have(client_ca: ClusterClientCA) -> None:
         raise ConfigError([f"{error}: {hint}"]) from error
 
 
-class _Clients:
-    """Clients by kubeconfig, one for each."""
-
-    def __init__(self, stack: AsyncExitStack, metrics: Metrics) -> None:
-        self._stack = stack
-        self._metrics = metrics
-        self._clients: dict[str, Client | None] = {}
-
-    async def get(self, kubeconfig: str, what_for: str) -> Client | None:
-        """The client of a kubeconfig, or of the pod's service account if that is empty; None if there is none."""
-        if kubeconfig not in self._clients:
-            self._clients[kubeconfig] = await self._make(kubeconfig, what_for)
-        return self._clients[kubeconfig]
-
-    async def _make(self, kubeconfig: str, what_for: str) -> Client | None:
-        if not kubeconfig and not is_in_cluster():
-            fields = {"flag": f"--{what_for}-kubeconfig"}
-            _logger.warning(
-                "Outside of a cluster nobody is asked who may see metrics; only health is served", extra=fields
-            )
-            return None
-        try:
-            credentials = await load_credentials(kubeconfig or None)
-        except ConfigError as error:
-            if kubeconfig:
-                raise
-            _logger.warning(
-                "The pod's service account cannot be used to ask who may see metrics", extra={"err": str(error)}
-            )
-            return None
-        return await self._stack.enter_async_context(Client(credentials, self._metrics))
+async def _client(stack: AsyncExitStack, metrics: Metrics, kubeconfig: str, what_for: str) -> Client | None:
+    """The client of a kubeconfig, or of the pod's service account if that is empty; None if there is none."""
+    if not kubeconfig and not is_in_cluster():
+        fields = {"flag": f"--{what_for}-kubeconfig"}
+        _logger.warning("Outside of a cluster nobody is asked who may see metrics; only health is served", extra=fields)
+        return None
+    try:
+        credentials = await load_credentials(kubeconfig or None)
+    except ConfigError as error:
+        if kubeconfig:
+            raise
+        _logger.warning(
+            "The pod's service account cannot be used to ask who may see metrics", extra={"err": str(error)}
+        )
+        return None
+    return await stack.enter_async_context(Client(credentials, metrics))

@@ -56,7 +56,6 @@ class QueueStatuses:
         self._writer.write()
 
     def _running(self) -> Counter[str]:
-        """Return the pods with a node of each share."""
         found: Counter[str] = Counter()
         for usage in self._engine.shares.usage.usages():
             ref = self._engine.shares.ref(usage.selector)

@@ -96,8 +96,6 @@ class Cluster(Protocol):
 
 
 class _Swapped(NamedTuple):
-    """Profiles were exchanged."""
-
     changed: frozenset[str]
     """The profiles that are new, others than before, or gone."""
 
@@ -250,9 +248,8 @@ class Reloader:
             await self._close_unneeded()
             raise
         if engine.roster.swap(members):
-            changed |= (
-                engine.frameworks.keys()
-            )  # any pod may have been refused, or not been helped by preemption, because of one
+            # Any pod may have been refused, or not been helped by preemption, because of one.
+            changed |= engine.frameworks.keys()
         return _Swapped(changed, settings, lost)
 
     async def _prepare(self, config: Config, registry: Registry) -> tuple[Prepared, PreparedExtenders]:
@@ -327,10 +324,7 @@ class Reloader:
 
     async def _retire(self) -> None:
         with closing(self._engine.profiles.retiring(self._engine.loop.is_used)) as steps:
-            is_over = object()
-            while True:
-                if next(steps, is_over) is is_over:
-                    break
+            for _ in steps:
                 await asyncio.sleep(0)
         await self._engine.roster.retire(self._engine.is_calling)
         if not self._engine.profiles.is_retiring:
@@ -350,7 +344,6 @@ class Reloader:
 
 
 def _close(registry: Registry, successor: Registry) -> None:
-    """Forget the files of unused plugins."""
     if isinstance(registry, PluginRegistry) and isinstance(successor, PluginRegistry):
         registry.close(successor)
 

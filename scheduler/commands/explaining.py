@@ -100,8 +100,6 @@ async def explanations(options: argparse.Namespace, asked_in: Callable[[str], As
 
 
 class _Question:
-    """About one object of a cluster."""
-
     def __init__(self, options: argparse.Namespace, client: Client, asked: Asked) -> None:
         self._options, self._client = options, client
         self._registry: Registry | None = None  # loaded once, however often it is asked

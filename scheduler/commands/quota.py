@@ -115,7 +115,6 @@ def _show(options: argparse.Namespace, document: Mapping[str, Any]) -> int:
 
 
 def _chosen(shares: "Sequence[ShareReport]", name: str) -> "Iterator[ShareReport]":
-    """Yield the share of that name and those below it, from each API that has one; all if none is named."""
     top: ShareReport | None = None
     for share in shares:
         if top is not None and (share.depth <= top.depth or share.source != top.source):

@@ -162,8 +162,6 @@ def _clearing(progress: Progress) -> Callable[[logging.LogRecord], bool]:
 
 
 class _Outcome(NamedTuple):
-    """The result of a simulation."""
-
     document: dict[str, Any]
     workloads: Mapping[tuple[str, str], str]
     """Namespace and name of a pod → the workload that it belongs to."""

@@ -77,8 +77,6 @@ async def _run(options: argparse.Namespace, registry: Registry) -> int:
 
 
 class _Taking:
-    """One snapshot on its way into a file."""
-
     def __init__(self, lister: Lister, file: SnapshotFile, reduction: Reduction, progress: Progress) -> None:
         self._lister, self._file, self._reduction, self._progress = lister, file, reduction, progress
         self.left_out: list[LeftOut] = []

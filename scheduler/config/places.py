@@ -66,8 +66,6 @@ def _path_of(problem: str, lines: Mapping[str, int]) -> str:
 
 @dataclass(slots=True)
 class _Open:
-    """A list or mapping whose end has not come yet."""
-
     path: str
     is_list: bool
     index: int = 0

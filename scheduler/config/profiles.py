@@ -230,7 +230,6 @@ def _unknown(name: str, known: KnownPlugins) -> str:
 
 
 def _enabled(plugins: Plugins) -> list[str]:
-    """Return the plugins that are enabled at any point, each once."""
     return list(dict.fromkeys(ref.name for name in PLUGIN_SETS for ref in getattr(plugins, name).enabled))
 
 

@@ -36,7 +36,6 @@ def reloaded(old: Config, new: Config) -> Config:
 
 
 def _reloadable(section: Config | LoadmasterSettings, path: str) -> Iterator[tuple[str, Any]]:
-    """Name and value of each of its fields that may change."""
     for each in fields(section):
         if f"{path}{camel_case(each.name)}" in RELOADABLE:
             yield each.name, getattr(section, each.name)

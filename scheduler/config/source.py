@@ -92,7 +92,6 @@ class ConfigurationSource:
 
 
 def _stamps(directory: str) -> Iterator[Hashable]:
-    """Stamps of a directory and of its files."""
     yield _stamp(Path(directory))
     try:
         names = sorted(name for name in os.listdir(directory)[:MAX_FILES] if name.endswith(".py"))

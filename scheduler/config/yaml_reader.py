@@ -89,8 +89,6 @@ def _document(event: yaml.Event, events: Iterator[yaml.Event], max_aliased: int,
 
 
 class _Collection:
-    """A list or mapping that is still being built."""
-
     __slots__ = ("_key", "_merged", "_value", "anchor", "size")
 
     def __init__(self, start: yaml.CollectionStartEvent) -> None:

@@ -54,8 +54,6 @@ class _Unwanted(SchedulerError):
 
 @dataclass(slots=True, eq=False)
 class _OpenAttempt:
-    """One attempt under way."""
-
     framework: Framework
     extenders: Extenders
     queued: QueuedPod
@@ -197,7 +195,6 @@ class ExtendedAttempts:
             self._go_on(lane, opened.loop)
 
     def _go_on(self, lane: Lane, loop: Loop) -> None:
-        """Start attempts for the held pods of a lane, within its limit."""
         max_in_lane = self._max_in_lane if all(extender in self._extenders for extender in lane) else 0
         while self._in_lane[lane] < max_in_lane and (queued := self._queue.pop_held(lane)) is not None:
             framework = self._frameworks.get(queued.pod.spec.scheduler_name)

@@ -163,7 +163,6 @@ class ExtendedAlgorithm:
     def _best(
         self, framework: Framework, state: CycleState, pod: Pod, feasible: Rows, scores: Mapping[str, int]
     ) -> Sequence[int] | Rows:
-        """Return the rows with the highest sum of the scores of plugins and extenders."""
         total = framework.run_score(state, pod, feasible).total
         if scores:
             names = self._table.names()

@@ -171,7 +171,6 @@ class Extender:
         return answer
 
     def _refused(self, kind: str, error: str) -> CallFailed:
-        """An answer that is an error."""
         self._calls.labels(self.name, kind, "error").inc()
         return CallFailed(error[:MAX_TEXT], "error")
 

@@ -64,8 +64,6 @@ class _Request(msgspec.Struct):
 
 
 class _Answer(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A line of the child's."""
-
     begun: str = ""
     starts: bool = False
     problems: list[str] | None = None

@@ -148,8 +148,6 @@ def _workload(name: str, plain: "_World", whole: "_World", first: int, until: fl
 
 
 class _World:
-    """One of the two schedulers."""
-
     def __init__(self, bench: Bench, spec: ProfileSpec) -> None:
         self.plugin = bench.plugin.name
         stream = EventStream()

@@ -51,7 +51,6 @@ class ProcessMetrics(Collector):
                 yield CounterMetricFamily(f"process_network_{name}_bytes", text, octets[field])
 
     def _octets(self) -> dict[str, float]:
-        """The counters of the network namespace, which is the pod's."""
         try:
             text = read(self._netstat, _MAX_BYTES).decode()
             lines = [line.split() for line in text.splitlines() if line.startswith("IpExt:")]

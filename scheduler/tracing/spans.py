@@ -48,8 +48,6 @@ Values: TypeAlias = Mapping[str, str | int]
 
 
 class _Attempt:
-    """The attempt of one pod, from its pop until it is bound or returned."""
-
     def __init__(self, tracer: Tracer, queued: QueuedPod, group: Span | None = None) -> None:
         """`group`: the span of the decision about the pod's group, if it has one."""
         self._tracer = tracer

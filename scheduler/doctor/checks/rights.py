@@ -76,7 +76,6 @@ async def of_the_user(facts: Facts, cluster: Cluster) -> list[Finding]:
 
 
 def _named(missing: Sequence[Permission]) -> str:
-    """The first of these as a sentence without its subject."""
     more = len(missing) - MAX_NAMED
     named = "; ".join(map(denial, missing[:MAX_NAMED]))
     return named + (f"; and {more} more" if more > 0 else "")

@@ -12,8 +12,6 @@ NO_ANSWER = "<error>"
 
 
 class _Observed(NamedTuple):
-    """The metrics of calls of one kind with one outcome."""
-
     calls: Counter
     seconds: Histogram
     requests: Counter

@@ -148,7 +148,6 @@ def _chunks(received: bytearray) -> Generator[None, None, bytes]:
 
 
 def _until(received: bytearray, end: bytes, limit: int) -> Generator[None, None, bytes]:
-    """Take the bytes before `end`, and drop `end`."""
     while (at := received.find(end, 0, limit)) < 0:
         if len(received) >= limit:
             raise BadAnswer(f"no end of a line or head in {limit} bytes: {bytes(received[:60])!r}")

@@ -158,7 +158,6 @@ class ExecPlugin:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill it, if it is still there, with all that it has started."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -251,7 +251,6 @@ def _typed(entry: Entry, kind: str) -> Problems:
 
 
 def _pem_problem(value: Any) -> str:
-    """The problem with a certificate or a key; empty if there is none."""
     if not isinstance(value, str):
         return f"expected a text, got {_what(value)}"
     return "" if b"-----BEGIN " in decoded(value) else "expected a PEM file in base64"
@@ -266,7 +265,6 @@ def decoded(text: str) -> bytes:
 
 
 def _file_problem(path: Path) -> str:
-    """The problem with a file; empty if it can be read."""
     try:
         next(chunks(path, None), b"")
     except (OSError, ValueError) as error:
@@ -318,7 +316,6 @@ def id_token(user: Content) -> str:
 
 
 def _url_problem(url: Any, schemes: Sequence[str]) -> str:
-    """The problem with an address; empty if there is none."""
     if not isinstance(url, str):
         return f"expected the URL of a server, got {_what(url)}"
     try:
@@ -349,7 +346,6 @@ def _near(name: str, entries: Iterable[str]) -> str:
 
 
 def _what(value: Any) -> str:
-    """Name a value by its type."""
     if value is None:
         return "nothing"
     return _TYPES.get(type(value), "something else")

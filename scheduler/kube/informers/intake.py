@@ -108,8 +108,6 @@ class Reactions(NamedTuple, Generic[T]):
 
 
 class _Dirty(NamedTuple, Generic[T]):
-    """An object for which a handler failed."""
-
     object: T
     version: str
     """The newest that was reported, of its deletion maybe."""

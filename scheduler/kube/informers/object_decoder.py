@@ -212,7 +212,6 @@ class ObjectDecoder(Generic[T]):
         return Page(page.metadata, [item for item in items if item is not None])
 
     def _is_usable(self, found: T) -> bool:
-        """Return whether an object passes its check; if not, it is reported."""
         try:
             self.check(found)
         except ValueError as error:

@@ -215,7 +215,6 @@ class Relister:
         return None
 
     async def _settle_one(self, intake: Intake[Any]) -> None:
-        """Do what is due for one resource."""
         resource = intake.resource
         if resource in self._to_drop:
             await self._drop_all(intake)

@@ -70,7 +70,6 @@ class PluginReader:
     async def _call_elsewhere(
         self, method: str, url: str, body: bytes | None, seconds: float, access: Access
     ) -> tuple[int, bytes]:
-        """Return the status and the body of the answer."""
         timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, CONNECT_SECONDS))
         try:
             headers = {"User-Agent": USER_AGENT, **_authorization(access.token_file)}

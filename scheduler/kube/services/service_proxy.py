@@ -252,7 +252,6 @@ async def _parts_of(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
 
 
 def _document(body: bytes) -> dict[str, Any]:
-    """The object that a body is; empty if it is none."""
     try:
         document = _any.decode(body)
     except Unreadable:

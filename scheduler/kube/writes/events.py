@@ -163,7 +163,6 @@ class Events:
         await self._jobs.finish(0)
 
     async def _sent(self) -> None:
-        """Return when no Event is waiting or in flight."""
         while self._jobs:
             await asyncio.wait(self._jobs)
 
@@ -213,7 +212,6 @@ class Events:
         return True
 
     def _add_senders(self) -> None:
-        """Start as many senders as the waiting Events need and the limit allows."""
         if self._ending_series is None:
             return
         while self._waiting and len(self._jobs) < self._allowed():
@@ -226,7 +224,6 @@ class Events:
         self._add_senders()
 
     def _allowed(self) -> int:
-        """How many may be in flight."""
         if self._closing:
             return MAX_IN_FLIGHT
         waited = self._now() - self._waiting[0].since if self._waiting else 0.0

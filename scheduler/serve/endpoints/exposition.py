@@ -79,7 +79,6 @@ class _Only(Collector):
 
 
 def _pieces(family: Metric, parts: Iterable[Sequence[Sample]], encode: Encode) -> Iterator[bytes]:
-    """The text of a family, part by part."""
     is_first = True
     for part in parts:
         family.samples = list(part)

@@ -77,7 +77,6 @@ class ConfigurationDetails:
 
 
 def _points(framework: Framework) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Each extension point with its plugins in order; weights are included where they count."""
     plugins = framework.plugins
     weighted = {"score": plugins.weights, "placement_score": plugins.placement_weights}
     for point in POINTS:

@@ -99,7 +99,6 @@ def _bounds(histogram: Histogram) -> Sequence[float]:
 
 
 def _buckets(histogram: Histogram) -> list[float]:
-    """The counts of all children together."""
     found: list[float] = []
     for _, child in histogram.children():
         found = [a + b for a, b in zip(found, child.counts, strict=True)] if found else list(map(float, child.counts))

@@ -111,7 +111,6 @@ class Live:
                 self.readers.discard(reader)
 
     async def _look_at_the_queue(self) -> None:
-        """Send the changes of the queue."""
         for message in await self._queues.look():
             self._send(message)
 

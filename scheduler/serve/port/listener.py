@@ -92,7 +92,6 @@ class Listener:
         self.places.evict_where(lambda connection: connection.client_certificate is not None)
 
     async def _recover(self, error: OSError) -> None:
-        """Go on after an accept that failed."""
         if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
             log.warning("A connection cannot be accepted", extra={"err": str(error)})
             self.places.evict_quietest()
