@@ -1,23 +1,23 @@
 """From a file or a mapping to a checked `Config`; ConfigError names every problem."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from scheduler.config.defaults import CAPACITY_SCHEDULING, COSCHEDULING
 from scheduler.config.documents import PIPE_SECONDS, name_of, parse_documents, read_file
 from scheduler.config.extenders import leave_to_extenders, read_extenders
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.config.places import with_lines
-from scheduler.config.plugin_request import requested_plugins
 from scheduler.config.profiles import API_VERSION, KIND, KnownPlugins, read_profiles
 from scheduler.config.types import DEFAULT_GATES, Config
 from scheduler.framework.arguments import camel_case, parse_arguments
 from scheduler.framework.duration import Duration
 from scheduler.framework.errors import ConfigError
-from scheduler.plugin_loading.registry import PluginRegistry
+from scheduler.plugin_loading.registry import PluginRegistry, PluginRequest
+from scheduler.runtime.profile_spec import PLUGIN_SETS
 
 _logger = logging.getLogger(__name__)
 
@@ -35,6 +35,8 @@ MAX_ALIASED: Final = 100_000
 
 MAX_PROBLEMS: Final = 100
 """The number of problems of a file that are printed; a last line counts the others."""
+
+_SETS: Final = {spelling for name in PLUGIN_SETS for spelling in (name, camel_case(name))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +166,45 @@ def load_plugins(values: object, known_plugins: KnownPlugins) -> None:
     """Load the configuration's plugins in addition to the known ones. Raises ConfigError."""
     if isinstance(known_plugins, PluginRegistry):
         known_plugins.load(requested_plugins(values if isinstance(values, Mapping) else {}))
+
+
+def requested_plugins(values: Mapping[str, Any]) -> PluginRequest:
+    """Return the directories and modules that a parsed configuration names, and the plugins of its profiles.
+
+    They are read before everything else, as the rest depends on them. Wrong values are ignored: they are refused when
+    the whole configuration is read.
+    """
+    settings = values.get("loadmaster")
+    directories = _strings(settings, "pluginDirectories", "plugin_directories")
+    modules = _strings(settings, "pluginModules", "plugin_modules")
+    profiles = values.get("profiles")
+    names = frozenset(name for profile in (profiles if isinstance(profiles, list) else ()) for name in _names(profile))
+    return PluginRequest(tuple(each for each in directories if each.startswith("/")), tuple(modules), names, values)
+
+
+def _strings(section: object, *spellings: str) -> list[str]:
+    if not isinstance(section, Mapping):
+        return []
+    found = [section[each] for each in spellings if each in section]
+    return [each for value in found if isinstance(value, list) for each in value if isinstance(each, str) and each]
+
+
+def _names(profile: object) -> Iterator[str]:
+    if not isinstance(profile, Mapping):
+        return
+    sets = profile.get("plugins")
+    for key, chosen in sets.items() if isinstance(sets, Mapping) else ():
+        if key in _SETS and isinstance(chosen, Mapping):
+            yield from _named(chosen.get("enabled"))
+            yield from _named(chosen.get("disabled"))
+    for spelling in ("pluginConfig", "plugin_config"):
+        yield from _named(profile.get(spelling))
+
+
+def _named(entries: object) -> Iterator[str]:
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, Mapping) and isinstance(name := entry.get("name"), str) and name != "*":
+            yield name
 
 
 def _with_fields(values: Mapping[str, object], fields: Mapping[str, object]) -> dict[str, object]:

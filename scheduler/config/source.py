@@ -12,9 +12,8 @@ from typing import Final
 
 from scheduler.config.documents import STDIN
 from scheduler.config.feature_gates import FeatureGates
-from scheduler.config.load import ConfigFile, config_of, read_config
+from scheduler.config.load import ConfigFile, config_of, read_config, requested_plugins
 from scheduler.config.options import RunOptions
-from scheduler.config.plugin_request import requested_plugins
 from scheduler.config.types import DEFAULT_GATES, Config
 from scheduler.plugin_loading.registry import PluginRegistry, PluginRequest
 from scheduler.runtime.guards.plugin_exits import refused_exits

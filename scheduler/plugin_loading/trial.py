@@ -279,7 +279,8 @@ def child(prepare: Callable[[], Start]) -> None:
     imports = Imports()
     problems: list[str] = []
     try:
-        loaded = load(given.sources, {name: _placeholder(name) for name in given.taken}, {}, begun)
+        others = {name: type(name, (Plugin,), {"name": name}) for name in given.taken}  # only the names matter here
+        loaded = load(given.sources, others, {}, begun)
     except ConfigError as error:
         problems = list(error.problems)
     except BaseException as error:  # noqa: BLE001  a metaclass of a plugin's
@@ -293,17 +294,13 @@ def child(prepare: Callable[[], Start]) -> None:
         exits.clear()
         answers.write(encode(_Answer(starts=True)).decode() + "\n")
         faulthandler.dump_traceback_later(given.start_seconds, exit=True, file=answers)
-        _started(start, given.config, tried)
+        with suppress(BaseException):  # it comes again in the parent, which has words for it
+            start(given.config, tried)
         cancel()
         problems = [f"{place}: it ends the program, with os._exit, while plugins are started" for place in exits]
     answers.write(encode(_Answer(problems=problems)).decode() + "\n")
     answers.flush()
     end(0)  # without waiting for threads that a plugin may have started
-
-
-def _started(start: Start, config: object, plugins: Registry) -> None:
-    with suppress(BaseException):  # it comes again in the parent, which has words for it
-        start(config, plugins)
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -317,8 +314,3 @@ def _texts(value: object) -> Iterator[str]:
             pending += each.values()
         elif isinstance(each, list):
             pending += each
-
-
-def _placeholder(name: str) -> type[Plugin]:
-    """A plugin that is known already, of which only the name matters here."""
-    return type(name, (Plugin,), {"name": name})

@@ -68,7 +68,7 @@ class ApiEvictor:
 
     async def _explain(self, path: str, victim: Pod, condition: Condition, tries: Retries) -> bool:
         """Set the condition, if it is not there already; return whether the pod still is. Raises GivenUp."""
-        while (patch := self._difference(victim, condition)) is not None:
+        while (patch := status_patch(victim, (condition,), None, self._now())) is not None:
             outcome = await self._attempt(victim, self._patch, f"{path}/status", to_json(patch))
             if outcome.ok:
                 break
@@ -112,9 +112,6 @@ class ApiEvictor:
         if isinstance(outcome, NoReply):
             log.warning("Retrying an eviction", extra={"pod": str(victim), "err": outcome.message})
         return outcome
-
-    def _difference(self, victim: Pod, condition: Condition) -> dict[str, object] | None:
-        return status_patch(victim, (condition,), None, self._now())
 
 
 def delete_options(uid: str) -> bytes:

@@ -7,18 +7,16 @@ from typing import Final, NamedTuple
 
 import orjson
 
-from scheduler.api.wording.text import encodable
+from scheduler.api.wording.text import in_bytes
 from scheduler.kube.election.lease import micro_time
 from scheduler.kube.http.client import Client
 from scheduler.kube.http.operations import CallLimit, Operation
+from scheduler.kube.writes.recorder import MAX_NOTE
 
 log = logging.getLogger(__name__)
 
 TIMEOUT: Final = 1.0
 """Seconds: the program waits for it when it ends."""
-
-MAX_NOTE: Final = 1024
-"""Bytes of a note; the API server refuses more."""
 
 
 class Regarding(NamedTuple):
@@ -69,7 +67,7 @@ class SingleEvents:
             "type": type_,
             "reason": reason,
             "action": action,
-            "note": encodable(note).encode()[:MAX_NOTE].decode(errors="ignore"),
+            "note": in_bytes(note, MAX_NOTE),
         }
         path = f"/apis/events.k8s.io/v1/namespaces/{about.namespace}/events"
         outcome = await self._client.attempt(self._create, path, orjson.dumps(event))

@@ -133,7 +133,8 @@ class PodStatuses:
             self._wanted[uid] = wanted
         elif self._difference(wanted) is not None:
             self._wanted[uid] = wanted
-            self._enqueue(uid)
+            self._waiting.append(uid)
+            self._add_senders()
 
     @property
     def busy(self) -> bool:
@@ -147,10 +148,6 @@ class PodStatuses:
         self._wanted.pop(uid, None)
         if uid in self._sending:
             self._sending[uid] = None
-
-    def _enqueue(self, uid: str) -> None:
-        self._waiting.append(uid)
-        self._add_senders()
 
     def _add_senders(self) -> None:
         while self._waiting and len(self._jobs) < SENDERS and not self._closed:

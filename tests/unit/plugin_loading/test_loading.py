@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from plugins import IN_TREE
-from scheduler.config.load import load_config
-from scheduler.config.plugin_request import requested_plugins
+from scheduler.config.load import load_config, requested_plugins
 from scheduler.framework.awaited import together
 from scheduler.framework.errors import ConfigError
 from scheduler.plugin_loading.load import load
