@@ -36,11 +36,8 @@ class MemberOutcome:
     queued: QueuedPod
     state: CycleState
     decision: Placed | Unplaced | SchedulerError
-    started: float
-    """When its part began, in seconds of time.perf_counter."""
-
     seconds: float = 0.0
-    """How long that took."""
+    """How long it took."""
 
     node_name: str = ""
     """The node that was chosen, on which the members after it see it."""

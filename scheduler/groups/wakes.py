@@ -57,15 +57,15 @@ class GroupWakes(PodListener):
         core = self._core
         if wanted and not self._ends:
             core.listeners.add(self)
+            listens: dict[str, Callable[[Any, Any], None]] = {
+                **{each: partial(self._group_changed, each) for each in (COSCHEDULING_POD_GROUP, VOLCANO_POD_GROUP)},
+                **{each: partial(self._owner_changed, each) for each in KIND_OF},
+                **{each: partial(self._kubernetes_group_changed, POD_GROUP) for each in VERSIONS},
+                COMPOSITE_POD_GROUP: partial(self._kubernetes_group_changed, COMPOSITE_POD_GROUP),
+                VOLCANO_QUEUE: self._queue_changed,
+            }
             members = self._groups.members_by_group.listen(self._members_changed)
-            ours = core.objects.subscribe(COSCHEDULING_POD_GROUP, self._group_changed)
-            theirs = [core.objects.subscribe(source, self._kubernetes_group_changed) for source in VERSIONS]
-            changed = partial(self._kubernetes_group_changed, source=COMPOSITE_POD_GROUP)
-            composite = core.objects.subscribe(COMPOSITE_POD_GROUP, changed)
-            owners = [core.objects.subscribe(each, partial(self._owner_changed, each)) for each in KIND_OF]
-            volcano = core.objects.subscribe(VOLCANO_POD_GROUP, partial(self._group_changed, source=VOLCANO_POD_GROUP))
-            queues = core.objects.subscribe(VOLCANO_QUEUE, self._queue_changed)
-            self._ends = (members, ours, volcano, queues, composite, *theirs, *owners)
+            self._ends = (members, *[core.objects.subscribe(*each) for each in listens.items()])
         elif not wanted:
             core.listeners.remove(self)
             for end in self._ends:
@@ -89,7 +89,7 @@ class GroupWakes(PodListener):
         if helps or members.ready_count < members.count:
             self._wake(key, MEMBER_GONE)
 
-    def _group_changed(self, old: Any, new: Any, source: str = COSCHEDULING_POD_GROUP) -> None:
+    def _group_changed(self, source: str, old: Any, new: Any) -> None:
         self._statuses.group_changed(source, old, new)
         each = new or old
         assert each is not None, "one of them has changed"
@@ -121,7 +121,7 @@ class GroupWakes(PodListener):
                 self._wake(key, OWNER_CHANGED)
 
     def _kubernetes_group_changed(
-        self, old: KubernetesPodGroup | None, new: KubernetesPodGroup | None, source: str = POD_GROUP
+        self, source: str, old: KubernetesPodGroup | None, new: KubernetesPodGroup | None
     ) -> None:
         each = new or old
         assert each is not None, "one of them has changed"

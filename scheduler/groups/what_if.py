@@ -271,9 +271,9 @@ class WhatIf:
         started = time.perf_counter()
         state = GroupCycleState()
         state.record_plugin_metrics = self._sampler.randrange(100) < PLUGIN_METRICS_SAMPLE_PERCENT
-        outcome = MemberOutcome(queued, state, SchedulerError("not decided"), started)
+        outcome = MemberOutcome(queued, state, SchedulerError("not decided"))
         try:
-            self._schedule(outcome, schedule)
+            self._schedule(outcome, schedule, started)
             self._keep_scores(outcome, len(assumed))
             if outcome.node_name:
                 assumed.add(outcome)
@@ -285,14 +285,14 @@ class WhatIf:
         outcome.seconds = time.perf_counter() - started
         return outcome
 
-    def _schedule(self, outcome: MemberOutcome, schedule: Schedule) -> None:
+    def _schedule(self, outcome: MemberOutcome, schedule: Schedule, started: float) -> None:
         queued, state = outcome.queued, outcome.state
         if self._cache.table.is_broken:
             self._cache.mend()
         try:
             decision = schedule(state, queued.pod, queued.attempts)
         finally:
-            self._duration.observe(time.perf_counter() - outcome.started)
+            self._duration.observe(time.perf_counter() - started)
         outcome.decision = decision
         outcome.node_name = decision.node_name if isinstance(decision, Placed) else ""
 

@@ -20,20 +20,14 @@ Kind: TypeAlias = dict[EntityKey, Entry]
 
 
 @dataclass(slots=True)
-class _Ref:
-    rejection: Rejection
-    key: Hashable
-
-
-@dataclass(slots=True)
 class Unschedulable:
     """Refused pods and groups; those gated by a PreEnqueue plugin are counted apart from those that found no node."""
 
     rules: RequeueRules
     gated: dict[EntityKey, None] = field(default_factory=dict)
     _entities: dict[EntityKey, Entry] = field(default_factory=dict)
-    _refs: dict[EntityKey, _Ref] = field(default_factory=dict)
-    """By the key of each that is asked."""
+    _refs: dict[EntityKey, tuple[Rejection, Hashable]] = field(default_factory=dict)
+    """Key of each that is asked → where it is in `_kinds`."""
     _kinds: dict[Rejection, dict[Hashable, Kind]] = field(default_factory=dict)
     _asked_of: dict[EntityKey, dict[EntityKey, None]] = field(default_factory=dict)
     """Group → those that are asked about it."""
@@ -129,20 +123,21 @@ class Unschedulable:
 
     def _file(self, queued: Entry) -> None:
         rejection = self.rules.rejection_of(queued)
-        ref = self._refs[queued.key] = _Ref(rejection, rejection.key_of(queued.pod))
-        self._kinds.setdefault(rejection, {}).setdefault(ref.key, {})[queued.key] = queued
+        key = rejection.key_of(queued.pod)
+        self._refs[queued.key] = rejection, key
+        self._kinds.setdefault(rejection, {}).setdefault(key, {})[queued.key] = queued
 
     def _unfile(self, key: EntityKey) -> None:
         ref = self._refs.pop(key, None)
         if ref is None:
             return
-        kinds = self._kinds[ref.rejection]
-        kind = kinds[ref.key]
-        del kind[key]
-        if not kind:
-            del kinds[ref.key]
+        rejection, of_kind = ref
+        kinds = self._kinds[rejection]
+        del kinds[of_kind][key]
+        if not kinds[of_kind]:
+            del kinds[of_kind]
             if not kinds:
-                del self._kinds[ref.rejection]
+                del self._kinds[rejection]
 
     def check_invariants(self) -> None:
         """All that are asked are where their next event looks for them, and a plugin refused them."""

@@ -14,6 +14,7 @@ from scheduler.framework.events import COMPOSITE_POD_GROUP, POD_GROUP, POD_GROUP
 from scheduler.framework.groups.pod_groups import LOWER, PodGroup
 from scheduler.framework.handle import ObjectLister
 from scheduler.framework.nodes.resources import ApiResource, parse_resource
+from scheduler.process.reporting import Said
 
 VERSIONS: Final = (POD_GROUP_V1BETA1, POD_GROUP)
 """The resources that the groups are read from: a cluster serves one of them."""
@@ -68,8 +69,8 @@ class KubernetesGroups:
         self._have_parents = have_parents
         self._versions = VERSIONS
         """The one that a group was found in last comes first."""
-        self._ignored: dict[str, None] = {}
-        """The UIDs of the groups of which it was logged what is ignored, the newest last."""
+        self._ignored = Said[str](MAX_REMEMBERED)
+        """By UID of a group: the fields of it that are ignored."""
         self._newest: tuple[api.PodGroup, PodGroup] | None = None
         """The object that was found last, and the group: all members of it ask one after the other."""
 
@@ -90,17 +91,14 @@ class KubernetesGroups:
         return None
 
     def _log_ignored(self, found: api.PodGroup) -> None:
-        spec, uid = found.spec, found.metadata.uid
+        metadata, spec = found.metadata, found.spec
         fields = {
             "parentCompositePodGroupName": "" if self._have_parents else spec.parent_composite_pod_group_name,
             "preemptionPolicy": "" if self._have_policies else spec.preemption_policy,
         }
-        ignored = [name for name, value in fields.items() if value]
-        if ignored and uid not in self._ignored:
-            self._ignored[uid] = None
-            if len(self._ignored) > MAX_REMEMBERED:
-                del self._ignored[next(iter(self._ignored))]
-            extra = {"podGroup": f"{found.metadata.namespace}/{found.metadata.name}", "fields": ", ".join(ignored)}
+        ignored = ", ".join([name for name, value in fields.items() if value])
+        if self._ignored.is_new(metadata.uid, ignored):
+            extra = {"podGroup": f"{metadata.namespace}/{metadata.name}", "fields": ignored}
             _logger.warning("Fields of a pod group are ignored", extra=extra)
 
 

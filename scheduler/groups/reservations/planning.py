@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import merge
 from itertools import chain
+from operator import itemgetter
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -63,6 +64,9 @@ class Plan:
     def rank(self) -> tuple[bool, float, int, int]:
         """The less, the better."""
         return self.seconds == NEVER, 0.0 if self.seconds == NEVER else self.seconds, self.leaving, len(self.kept)
+
+
+_first: Final = itemgetter(0)
 
 
 @dataclass(slots=True, eq=False)
@@ -282,10 +286,6 @@ def _fewest(counts: Mapping[_Node, int], count: int) -> dict[_Node, int]:
 
 def _ends_of(node: _Node) -> Iterator[tuple[float, _Node]]:
     return ((seconds, node) for seconds, _ in node.ends)
-
-
-def _first(pair: tuple[float, object]) -> float:
-    return pair[0]
 
 
 def _add(amounts: dict[str, int], more: Mapping[str, int]) -> None:

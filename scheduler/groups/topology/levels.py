@@ -8,7 +8,6 @@ No what-if is made for a group that no domain holds. At most TRIES are made for 
 the next attempt goes on with them.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
@@ -184,8 +183,8 @@ def _rating(decision: GroupDecision) -> tuple[bool, int]:
 
 def _refused(members: Sequence[QueuedPod], text: str, outlook: Outlook) -> GroupDecision:
     """Return the decision about a group for which nothing is tried."""
-    now, refusal = time.perf_counter(), Unplaced(text, outlook.refusing)
-    outcomes = [MemberOutcome(queued, GroupCycleState(), refusal, now) for queued in members]
+    refusal = Unplaced(text, outlook.refusing)
+    outcomes = [MemberOutcome(queued, GroupCycleState(), refusal) for queued in members]
     return GroupDecision(outcomes, unschedulable(text))
 
 

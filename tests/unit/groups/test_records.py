@@ -14,7 +14,7 @@ def test_a_pod_that_is_evicted_for_several_members_is_counted_once() -> None:
     members = []
     for chosen in (victims[:2], victims[1:]):
         unplaced = Unplaced("no", nominated_node_name="n", victims=chosen)
-        members.append(MemberOutcome(QueuedPod(a_pod("m"), 0.0), CycleState(), unplaced, 0.0, node_name="n"))
+        members.append(MemberOutcome(QueuedPod(a_pod("m"), 0.0), CycleState(), unplaced, node_name="n"))
     decision = GroupDecision(members, Status(Code.UNSCHEDULABLE, ("no",)), preemption=GroupPreemption(Code.SUCCESS))
 
     assert sentence(2, decision, 2).endswith("; it waits until 3 pods are evicted for it")
