@@ -97,7 +97,7 @@ class KubernetesGroups:
             "preemptionPolicy": "" if self._have_policies else spec.preemption_policy,
         }
         ignored = ", ".join([name for name, value in fields.items() if value])
-        if self._ignored.is_new(metadata.uid, ignored):
+        if ignored and self._ignored.is_new(metadata.uid, ignored):
             extra = {"podGroup": f"{metadata.namespace}/{metadata.name}", "fields": ignored}
             _logger.warning("Fields of a pod group are ignored", extra=extra)
 

@@ -29,8 +29,8 @@ class Grouping:
         """Of statuses, as the API server has taken them."""
         self.errors: list[Exception] = []
         """What it answers first."""
-        self.unknown: set[str] = set()
-        """The fields of a status that it does not keep."""
+        self.unknown: dict[str, Any] = {}
+        """The fields of a status that it does not keep, with the values that they have for it."""
         self.under_test.see(*(a_node(f"n{number}", cpu="2") for number in range(nodes)))
 
     @property
@@ -60,8 +60,8 @@ class Grouping:
             raise self.errors.pop(0)
         found: Any = self.engine.objects.get(resource, name, namespace)
         self.patches.append(patch["status"])
-        kept = {field: value for field, value in patch["status"].items() if field not in self.unknown}
-        return self.show(resource, structs.replace(found, status=msgspec.convert(kept, type(found.status))))
+        status = msgspec.convert(patch["status"] | self.unknown, type(found.status))
+        return self.show(resource, structs.replace(found, status=status))
 
     @property
     def bound(self) -> dict[str, str]:

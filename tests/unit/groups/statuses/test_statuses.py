@@ -138,7 +138,7 @@ async def test_nothing_is_written_twice() -> None:
 
 async def test_a_server_that_does_not_keep_a_count_is_not_told_again_and_again() -> None:
     stage = Stage()
-    stage.unknown = {"scheduled"}
+    stage.unknown = {"scheduled": 0}
     stage.create(minimum=2)
     pods = stage.pods(2)
     await stage.schedule()
