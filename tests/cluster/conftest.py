@@ -84,9 +84,9 @@ def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def kubernetes(cluster: Cluster) -> tuple[int, int]:
-    """The version of the API server, such as (1, 36), or the one that it emulates."""
+    """The version of the API server, such as (1, 36)."""
     said = json.loads(cluster.kubectl("get", "--raw=/version"))
-    minor = re.match(r"\d+", said.get("emulationMinor") or said["minor"])  # some providers append a +
+    minor = re.match(r"\d+", said["minor"])  # some providers append a +
     assert minor is not None
     return int(said["major"]), int(minor[0])
 

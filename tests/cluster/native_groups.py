@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from tests.controlplane.versions import EMULATION, OWN, chosen
+from tests.controlplane.versions import OWN, chosen
 
 NEWER: Final = chosen(os.environ) == OWN
 API: Final = f"scheduling.k8s.io/{'v1beta1' if NEWER else 'v1alpha2'}"
@@ -25,11 +25,9 @@ COMPOSITE_APIS: Final = f"{COMPOSITE}=true,{API}"
 SERVED_GATES: Final = GATES if NEWER else f"{GATES},GangScheduling=true,WorkloadAwarePreemption=true"
 """Those of the API server."""
 
-_EMULATED: Final = bool(os.environ.get(EMULATION))
-
 served = pytest.mark.skipif(
-    _EMULATED or chosen(os.environ) in ("1.34", "1.35"), reason="PodGroups: before 1.36 there are none of this kind"
+    chosen(os.environ) in ("1.34", "1.35"), reason="PodGroups: before 1.36 there are none of this kind"
 )
 compared = pytest.mark.skipif(
-    _EMULATED or not NEWER, reason="PodGroups beside kube-scheduler: that of 1.37 reads those of 1.37 only"
+    not NEWER, reason="PodGroups beside kube-scheduler: that of 1.37 reads those of 1.37 only"
 )

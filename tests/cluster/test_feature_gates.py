@@ -10,7 +10,7 @@ from tests.cluster.devices import CLAIM, DRIVER, a_claim, device_class, wait_bou
 from tests.cluster.loadmaster import install_rbac, start
 from tests.controlplane import Client, ControlPlane, Settings, a_node, a_pod
 from tests.controlplane.client import Object
-from tests.controlplane.versions import EMULATION, OWN, chosen
+from tests.controlplane.versions import OWN, chosen
 
 GATES: Final = ",".join(
     f"{gate}=true"
@@ -28,9 +28,7 @@ CORES: Final = "cores.example.com"
 TAGS, COLOUR, NEAR = (f"{DRIVER}/{name}" for name in ("tags", "colour", "near"))
 SLA: Final = {"key": "sla", "value": "999", "effect": "NoSchedule"}
 
-pytestmark = pytest.mark.skipif(
-    bool(os.environ.get(EMULATION)) or chosen(os.environ) != OWN, reason="feature gates that only our version has"
-)
+pytestmark = pytest.mark.skipif(chosen(os.environ) != OWN, reason="feature gates that only our version has")
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from tests.controlplane.cluster import Cluster
 from tests.controlplane.credentials import Credentials
 from tests.controlplane.flags import Settings
 from tests.controlplane.processes import Component, ProcessError, Program
-from tests.controlplane.versions import beside_older_servers, emulating
+from tests.controlplane.versions import beside_older_servers
 
 UNLIMITED_QPS: Final = 5000.0
 """What scheduler_perf gives its client: no limit in practice. kube-scheduler's default is 50, with a burst of 100."""
@@ -124,7 +124,7 @@ class ControlPlane(Cluster):
         self._server_starts = sum(component.starts for component in servers)
 
     def _start(self) -> None:
-        settings = emulating(self.settings, os.environ)
+        settings = self.settings
         binaries = find_binaries(programs(settings))
         credentials = self._credentials = Credentials.create(self.directory)
 

@@ -1,17 +1,14 @@
-"""Clusters that are not built here, and the choice among all.
+"""A cluster that is not built here, and the choice.
 
 `LOADMASTER_CLUSTER` names the cluster of the cluster tests:
 
     built       (the default) a control plane of our own
-    kind        a new kind cluster, deleted afterwards; needs `kind` and Docker
     existing    the cluster that KUBECONFIG points to; by this name only, since the tests create and delete nodes
                 and must not do so in a cluster that happens to be there
 """
 
 import os
-import secrets
 import shutil
-import subprocess
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -38,12 +35,10 @@ def choose(environment: Mapping[str, str]) -> Cluster:
     match environment.get(VARIABLE) or "built":
         case "built":
             return ControlPlane(Settings(controller_manager=True, kwok=True))
-        case "kind":
-            return KindCluster()
         case "existing":
             return ExistingCluster(default_kubeconfig(environment))
         case other:
-            raise ClusterError(f"{VARIABLE}={other} is none of: built, kind, existing")
+            raise ClusterError(f"{VARIABLE}={other} is none of: built, existing")
 
 
 def default_kubeconfig(environment: Mapping[str, str]) -> Path:
@@ -69,41 +64,3 @@ class ExistingCluster(Cluster):
         self.kubectl_binary = shutil.which("kubectl") or find_binaries(["kubectl"])["kubectl"]
         kwok = partial(flags.kwok, find_binaries(["kwok"])["kwok"], self._kubeconfig, lease_seconds=LEASE_SECONDS)
         self.spawn("kwok", kwok, lambda port: http_status(port, "/healthz") == 200)
-
-
-class KindCluster(ExistingCluster):
-    """A new kind cluster. It is deleted on leaving, but not if this process is killed with SIGKILL."""
-
-    def __init__(self) -> None:
-        self.name = f"loadmaster-{secrets.token_hex(3)}"
-        self._created = False
-        super().__init__(Path())  # kind writes it
-
-    def _start(self) -> None:
-        self._kubeconfig = self.directory / "kind.kubeconfig"
-        for command in ("kind", "docker"):
-            if not shutil.which(command):
-                raise ClusterError(f"{VARIABLE}=kind needs kind and Docker: there is no `{command}` in PATH")
-        run("docker", "info")
-        self._created = True
-        run("kind", "create", "cluster", f"--name={self.name}", f"--kubeconfig={self._kubeconfig}", "--wait=120s")
-        super()._start()
-
-    def close(self) -> None:
-        try:
-            if self._created:
-                self._created = False
-                run("kind", "delete", "cluster", f"--name={self.name}", f"--kubeconfig={self._kubeconfig}")
-        finally:
-            super().close()
-
-
-def run(*command: str) -> None:
-    """Run a command of at most 10 minutes. Raises ClusterError with the end of what it said if it fails."""
-    try:
-        subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
-    except subprocess.CalledProcessError as error:
-        tail = "\n".join(error.stderr.splitlines()[-10:])
-        raise ClusterError(f"{VARIABLE}=kind: `{' '.join(command)}` failed:\n{tail}") from error
-    except subprocess.TimeoutExpired as error:
-        raise ClusterError(f"{VARIABLE}=kind: `{' '.join(command)}` takes more than 10 minutes") from error

@@ -3,16 +3,11 @@
 Each has a go.mod, which names the patch release: `k8s/go.mod` for our own version, `k8s/1.34/go.mod` and so on for the
 others. `LOADMASTER_KUBERNETES=1.34` chooses another one than our own, for all programs but kube-scheduler: what we are
 compared with is the one that Loadmaster equals, on every API server.
-
-A version can also be emulated, without a build of its own: with `LOADMASTER_EMULATED=1.34` API server and controllers
-are told to serve and do what 1.34 did, feature gates included. Kubernetes offers that for three minor versions back.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
-from tests.controlplane.flags import Settings
 from tests.controlplane.toolchain import BuildError
 
 OWN: Final = "1.37"
@@ -21,11 +16,7 @@ OWN: Final = "1.37"
 VERSIONS: Final = ("1.34", "1.35", "1.36", OWN)
 """The workflows, the chart's documentation and docs/versions.md name the same ones."""
 
-EMULATED: Final = ("1.34", "1.35", "1.36")
-"""Those that our own version emulates."""
-
 VARIABLE: Final = "LOADMASTER_KUBERNETES"
-EMULATION: Final = "LOADMASTER_EMULATED"
 
 
 def chosen(environment: Mapping[str, str]) -> str:
@@ -36,20 +27,6 @@ def chosen(environment: Mapping[str, str]) -> str:
     return version
 
 
-def emulating(settings: Settings, environment: Mapping[str, str]) -> Settings:
-    """The settings with the version that `LOADMASTER_EMULATED` in `environment` names."""
-    version = environment.get(EMULATION)
-    if not version:
-        return settings
-    flag = f"--emulated-version={version}"
-    return replace(
-        settings,
-        apiserver_flags=(flag, *settings.apiserver_flags),
-        controller_manager_flags=(flag, *settings.controller_manager_flags),
-    )
-
-
 def beside_older_servers(environment: Mapping[str, str]) -> Sequence[str]:
     """The flags without which kube-scheduler waits for an API that an older server does not have."""
-    is_older = chosen(environment) != OWN or environment.get(EMULATION)
-    return ("--feature-gates=DRADeviceTaintRules=false",) if is_older else ()
+    return ("--feature-gates=DRADeviceTaintRules=false",) if chosen(environment) != OWN else ()

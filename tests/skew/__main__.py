@@ -14,15 +14,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.controlplane.versions import VERSIONS
-from tests.skew.capabilities import CLUSTER, files, named
-from tests.skew.page import PAGE, table, with_table
-from tests.skew.results import Result, read
-from tests.skew.targets import TARGETS, Target
+from tests.controlplane.build import KUBERNETES, in_version
+from tests.controlplane.versions import VARIABLE, VERSIONS
+from tests.skew.table import CLUSTER, PAGE, Result, files, named, read, table, with_table
 
 ROOT: Final = Path(__file__).parents[2]
 OUT: Final = ROOT / "build" / "skew"
 PARTS: Final = ("not alone", "alone")
+NOT_OURS: Final = ("KUBEBUILDER_ASSETS", "LOADMASTER_CLUSTER")
+"""Variables of the caller's that would choose another control plane."""
+
 NO_TESTS: Final = 5
 """pytest's code if none was chosen."""
 
@@ -30,8 +31,8 @@ NO_TESTS: Final = 5
 def main(argv: Sequence[str] | None = None) -> int:
     """Run. Returns 0 if all that applies passes on each version, 1 if not, 2 if a control plane cannot be built."""
     options = parsed(argv)
-    codes = [run(TARGETS[name], options) for name in options.versions]
-    results = {target.title: found for target in TARGETS.values() if (found := result_of(target))}
+    codes = [run(version, options) for version in options.versions]
+    results = {patch_of(version): found for version in VERSIONS if (found := result_of(version))}
     text = table(results)
     print(f"\n{text}")
     if options.write:
@@ -40,12 +41,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     return max(codes, default=0)
 
 
-def run(target: Target, options: argparse.Namespace) -> int:
+def run(version: str, options: argparse.Namespace) -> int:
     """Build the control plane if need be, and run the tests on it."""
-    environment = target.environment(os.environ)
+    environment = {name: value for name, value in os.environ.items() if name not in NOT_OURS} | {VARIABLE: version}
     started = time.monotonic()
     if not options.files:
-        shutil.rmtree(OUT / target.name, ignore_errors=True)
+        shutil.rmtree(OUT / version, ignore_errors=True)
     built = subprocess.run([sys.executable, "-m", "tests.controlplane", "build"], env=environment, check=False)
     if built.returncode:
         return 2
@@ -54,19 +55,24 @@ def run(target: Target, options: argparse.Namespace) -> int:
     for part in PARTS:
         several = part == "not alone" and options.workers > 1
         spread = [f"--numprocesses={options.workers}", "--dist=loadfile"] if several else []
-        print(f"\nKubernetes {target.title}: tests that are {part}", flush=True)
+        print(f"\nKubernetes {patch_of(version)}: tests that are {part}", flush=True)
         command = [sys.executable, "-m", "pytest", *map(str, chosen), "-q", "-m", part, *spread]
-        xml = OUT / target.name / f"{'-'.join([*options.files, *part.split()])}.xml"
+        xml = OUT / version / f"{'-'.join([*options.files, *part.split()])}.xml"
         tests = subprocess.run([*command, f"--junit-xml={xml}"], env=environment, check=False)
         codes.append(0 if tests.returncode == NO_TESTS else min(tests.returncode, 1))
     said = "FAILED" if any(codes) else "passed"
-    print(f"Kubernetes {target.title}: {said} after {time.monotonic() - started:.0f} s", flush=True)
+    print(f"Kubernetes {patch_of(version)}: {said} after {time.monotonic() - started:.0f} s", flush=True)
     return max(codes)
 
 
-def result_of(target: Target) -> dict[str, Result]:
+def patch_of(version: str) -> str:
+    """Such as 1.34.4."""
+    return in_version(KUBERNETES, version).version.removeprefix("v")
+
+
+def result_of(version: str) -> dict[str, Result]:
     """Of the last runs on it; empty if there was none."""
-    return read(sorted((OUT / target.name).glob("*.xml"), key=lambda xml: xml.stat().st_mtime))
+    return read(sorted((OUT / version).glob("*.xml"), key=lambda xml: xml.stat().st_mtime))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -74,7 +80,7 @@ def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(
         prog="python -m tests.skew", description="The cluster tests on API servers of several versions of Kubernetes."
     )
-    given = f"of {', '.join(TARGETS)} (default: {', '.join(VERSIONS)}; none: the table of the runs before)"
+    given = f"of {', '.join(VERSIONS)} (default: all; none: the table of the runs before)"
     result.add_argument("versions", nargs="*", metavar="VERSION", help=given)
     result.add_argument("--all", action="store_true", help="all cluster tests: about 13 minutes for each version")
     some = "these only, such as `--files dra preemption`, and the rest of the table from the runs before"
@@ -90,9 +96,9 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     if options.versions == ["none"]:
         options.versions = []
         return options
-    unknown = [name for name in options.versions if name not in TARGETS]
+    unknown = [name for name in options.versions if name not in VERSIONS]
     if unknown:
-        parser().error(f"{', '.join(unknown)}: the versions are {', '.join(TARGETS)}")
+        parser().error(f"{', '.join(unknown)}: the versions are {', '.join(VERSIONS)}")
     missing = [file.name for file in named(options.files) if not file.is_file()]
     if missing:
         parser().error(f"there is no {', '.join(missing)} in tests/cluster")

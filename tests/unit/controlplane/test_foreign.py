@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane import ControlPlane, Settings
-from tests.controlplane.foreign import ClusterError, ExistingCluster, KindCluster, choose
+from tests.controlplane.foreign import ClusterError, ExistingCluster, choose
 
 
 def test_the_default_is_a_control_plane_of_our_own_even_with_a_kubeconfig_around() -> None:
@@ -22,14 +22,6 @@ def test_an_existing_cluster_must_be_asked_for_by_name() -> None:
         cluster.kubeconfig("kwok")
 
 
-def test_kind_clusters_have_names_of_their_own() -> None:
-    first, second = (choose({"LOADMASTER_CLUSTER": "kind"}) for _ in range(2))
-
-    assert isinstance(first, KindCluster)
-    assert isinstance(second, KindCluster)
-    assert first.name != second.name
-
-
 def test_another_choice_is_refused_with_the_list() -> None:
-    with pytest.raises(ClusterError, match="LOADMASTER_CLUSTER=minikube is none of: built, kind, existing"):
+    with pytest.raises(ClusterError, match="LOADMASTER_CLUSTER=minikube is none of: built, existing"):
         choose({"LOADMASTER_CLUSTER": "minikube"})
