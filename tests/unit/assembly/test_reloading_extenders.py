@@ -177,7 +177,6 @@ async def test_pods_held_for_one_that_is_gone_are_placed_without_it() -> None:
     assert others == {f"default/web{number}" for number in range(1, 5)}
     assert len(reloading.bound) == 5
     assert reloading.connecting.open() == []
-    reloading.under_test.check()
 
 
 async def test_a_lane_of_one_that_is_gone_takes_no_more_pods_before_they_are_asked_again() -> None:

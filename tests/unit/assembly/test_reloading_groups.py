@@ -43,7 +43,6 @@ async def test_a_profile_that_gets_the_plugin_has_groups_from_then_on() -> None:
     assert await scheduled(reloading) == []
     reloading.under_test.see(a_node("n2", cpu="2"), a_member("q", 3))
     assert await scheduled(reloading) == ["p", "q"]
-    reloading.under_test.check()
 
 
 async def test_pods_that_wait_for_their_group_are_pods_like_others_once_the_plugin_is_gone() -> None:
@@ -55,7 +54,6 @@ async def test_pods_that_wait_for_their_group_are_pods_like_others_once_the_plug
 
     assert await scheduled(reloading) == ["p"]
     assert not has_groups(reloading)
-    reloading.under_test.check()
 
 
 async def test_a_profile_that_gets_groups_again_counts_what_came_meanwhile() -> None:
@@ -68,7 +66,6 @@ async def test_a_profile_that_gets_groups_again_counts_what_came_meanwhile() -> 
     reloading.under_test.see(a_node("n2", cpu="2"), a_member("q", 3))
 
     assert await scheduled(reloading) == ["q"]
-    reloading.under_test.check()
 
 
 async def test_the_levels_of_a_topology_count_from_the_reload_on() -> None:

@@ -213,7 +213,6 @@ async def test_a_pod_whose_profile_goes_is_left_alone_at_the_latest_when_its_bin
     assert under_test.world.notes() == notes
     assert list(under_test.nominator.by_node()) == []
     assert not at.engine.profiles.is_retiring
-    under_test.check()
 
 
 async def test_a_pod_on_hold_whose_profile_goes_is_counted_once_and_makes_room_when_it_is_deleted() -> None:
@@ -231,7 +230,6 @@ async def test_a_pod_on_hold_whose_profile_goes_is_counted_once_and_makes_room_w
     assert at.engine.cache.get(POD) is None
     assert POD not in at.under_test.world.bound
     assert not at.engine.profiles.is_retiring
-    at.under_test.check()
 
 
 @pytest.mark.parametrize("place", EVERYWHERE)
@@ -252,7 +250,6 @@ async def test_a_pod_whose_profile_goes_and_comes_back_is_placed(place: Place) -
     assert POD in at.under_test.world.bound or at.under_test.where(POD) in ("active", "backoff") or is_refused
     assert at.under_test.world.doubled == []
     assert not at.engine.profiles.is_retiring
-    at.under_test.check()
 
 
 @pytest.mark.parametrize("place", EVERYWHERE)
@@ -268,7 +265,6 @@ async def test_a_pod_whose_profile_changes_goes_on_from_where_it_is(place: Place
     assert is_bound or at.under_test.where(POD) in ("active", "backoff", "unschedulable")
     assert is_bound or place not in GOES_ON
     assert not at.engine.profiles.is_retiring
-    at.under_test.check()
 
 
 @pytest.mark.parametrize("place", [*WAITS, in_flight])

@@ -487,7 +487,6 @@ def test_one_more_node_of_a_pool_is_suggested_where_an_empty_one_would_do() -> N
     found = helps(explained(scheduler, a_pod(requests={"cpu": 3})))
     assert "one more node of pool=large, like large-1, would do" in found
     assert not any("pool=small" in text for text in found)
-    scheduler.check()
 
 
 def test_gates_are_told_by_name_and_what_would_be_without_them() -> None:
@@ -517,7 +516,6 @@ def test_asking_changes_nothing() -> None:
     for plugin in ("NodeResourcesFit", "NodeAffinity"):
         labels = {"plugin": plugin, "extension_point": "Filter", "profile": profile}
         assert scheduler.count("scheduler_plugin_evaluation_total", **labels) == 0
-    scheduler.check()
 
 
 def test_a_screen_shows_no_control_characters() -> None:

@@ -119,7 +119,6 @@ async def test_a_group_is_tried_here_if_nothing_else_tries_it() -> None:
     assert (untried.state, untried.text) == ("queued", "")
     assert (tried.state, tried.at) == ("unschedulable", "")
     assert tried.text.startswith("3 pods are needed at once: 2 of 3 fit;")
-    groups.check()
 
 
 async def test_a_group_of_a_tree_is_tried_here_with_the_others() -> None:
@@ -132,7 +131,6 @@ async def test_a_group_of_a_tree_is_tried_here_with_the_others() -> None:
     report = await about(trees, tries_groups=True)
 
     assert (report.state, report.text) == ("queued", "it fits now: 1 pod is needed at once: 1 of 1 gets a node")
-    trees.check()
 
 
 @pytest.mark.parametrize(
@@ -158,7 +156,6 @@ async def test_a_group_of_a_tree_that_is_not_tried_says_why(minimum: int | None,
     report = await about(trees, tries_groups=True)
 
     assert (report.state, report.text, report.priority) == ("incomplete", text, 0 if minimum is None else 7)
-    trees.check()
 
 
 async def test_a_group_of_the_same_name_that_came_later_has_no_history() -> None:

@@ -127,7 +127,6 @@ def test_nothing_is_left_of_a_trial() -> None:
     assert table.node_names() == ["n"]
     assert [each.name for each in table.pods_on("n")] == ["agent"]
     assert not table.unschedulable.any()
-    scheduler.check()
 
 
 def test_a_static_pod_is_not_taken_for_one_that_can_be_deleted() -> None:

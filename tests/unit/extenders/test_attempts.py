@@ -64,7 +64,6 @@ async def test_a_pod_goes_where_plugins_and_extender_agree() -> None:
     assert scheduler.world.bound == {"default/web": "n1"}
     assert extender.verbs() == ["filter"]  # with one node left there is nothing to rate
     assert extender.nodes() == ["n0", "n1", "n2"]
-    scheduler.check()
 
 
 async def test_extenders_are_asked_in_turn_about_what_is_left_and_rate_together() -> None:
@@ -119,7 +118,6 @@ async def test_while_an_extender_thinks_other_pods_are_placed() -> None:
     await extender.answer()
     await extender.answer()
     assert "default/gpu" in scheduler.world.bound
-    scheduler.check()
 
 
 async def test_a_node_that_was_taken_meanwhile_is_left_out() -> None:
@@ -157,7 +155,6 @@ async def test_but_not_for_ever() -> None:
     assert scheduler.world.bound == {}
     assert message(scheduler) == "extenders were asked 3 times, and each time no node that they left was free any more"
     assert scheduler.where("default/web") == "backoff"
-    scheduler.check()
 
 
 async def test_a_node_that_nobody_was_asked_about_is_not_taken() -> None:
@@ -354,7 +351,6 @@ async def test_a_pod_that_is_gone_ends_its_attempt(end: Callable[[EngineUnderTes
     assert scheduler.world.asked == []
     assert scheduler.world.notes() == []
     assert scheduler.count("loadmaster_task_failures_total", operation="extender") == 0
-    scheduler.check()
 
 
 async def test_a_pod_that_is_being_deleted_is_not_placed() -> None:
@@ -428,7 +424,6 @@ async def test_all_held_pods_get_their_turn() -> None:
 
     assert len(scheduler.world.bound) == 20
     assert all(queued.attempts == 1 for queued in scheduler.queue.in_flight_pods())
-    scheduler.check()
 
 
 async def test_an_extender_that_hangs_holds_up_its_own_pods_only() -> None:
@@ -443,7 +438,6 @@ async def test_an_extender_that_hangs_holds_up_its_own_pods_only() -> None:
         await scheduler.schedule()
 
     assert sorted(scheduler.world.bound) == ["default/fpga0", "default/fpga1", "default/fpga2"]
-    scheduler.check()
 
 
 async def test_a_held_pod_can_be_deleted() -> None:
@@ -456,7 +450,6 @@ async def test_a_held_pod_can_be_deleted() -> None:
     scheduler.handlers.pod_deleted(pods[1])
 
     assert scheduler.where("default/p1") == ""
-    scheduler.check()
 
 
 async def test_the_end_leaves_nothing_under_way() -> None:

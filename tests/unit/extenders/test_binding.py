@@ -143,7 +143,6 @@ async def test_a_binding_that_was_only_talked_about_is_taken_back(monkeypatch: p
 
     assert not scheduler.cache.is_assumed("default/web")
     assert scheduler.where("default/web") == "active"
-    scheduler.check()
 
 
 @pytest.mark.parametrize("found", [BOUND, ELSEWHERE, None])

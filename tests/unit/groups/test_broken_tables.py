@@ -22,7 +22,6 @@ async def test_what_a_group_needs_together_is_counted_in_a_table_that_was_put_ri
     await stage.schedule()
 
     assert len(stage.bound) == 4
-    stage.check()
 
 
 async def test_how_many_pods_fit_in_a_required_domain_is_counted_in_a_table_that_was_put_right() -> None:
@@ -34,7 +33,6 @@ async def test_how_many_pods_fit_in_a_required_domain_is_counted_in_a_table_that
     await stage.schedule()
 
     assert len(stage.bound) == 4
-    stage.check()
 
 
 async def test_a_group_that_comes_back_is_judged_by_a_table_that_was_put_right() -> None:
@@ -48,4 +46,3 @@ async def test_a_group_that_comes_back_is_judged_by_a_table_that_was_put_right()
     await stage.later()
 
     assert len(stage.bound) == 6
-    stage.check()

@@ -19,7 +19,6 @@ async def test_an_annotated_gang_needs_no_object() -> None:
     await groups.schedule()
 
     assert sorted(groups.bound) == ["a-0", "a-1", "a-2"]
-    groups.check()
 
 
 async def test_a_gang_that_does_not_fit_holds_nothing() -> None:
@@ -34,7 +33,6 @@ async def test_a_gang_that_does_not_fit_holds_nothing() -> None:
     groups.see(["alone-0", "alone-1", "alone-2", "alone-3"])
     await groups.schedule()
     assert len(groups.bound) == 4
-    groups.check()
 
 
 async def test_pods_wait_until_their_group_is_there() -> None:
@@ -87,7 +85,6 @@ async def test_a_group_of_each_kind_may_have_the_same_name() -> None:
         "scheduling.k8s.io/PodGroup",
         "scheduling.x-k8s.io/PodGroup",
     ]
-    groups.check()
 
 
 @pytest.mark.parametrize("minimum", ["", "0", "-1", "two", "99999999999", "9" * 5_000, "1e3", "٣"])
@@ -117,7 +114,6 @@ async def test_members_that_contradict_each_other_are_not_tried_until_one_gives_
     await groups.schedule()
 
     assert sorted(groups.bound) == ["a-0", "a-2"]
-    groups.check()
 
 
 async def test_a_pod_that_contradicts_one_that_is_being_bound_is_tried_as_soon_as_that_has_its_node() -> None:
@@ -131,7 +127,6 @@ async def test_a_pod_that_contradicts_one_that_is_being_bound_is_tried_as_soon_a
     await groups.schedule()
 
     assert sorted(groups.bound) == ["a-0", "a-1"]
-    groups.check()
 
 
 @pytest.mark.parametrize(
@@ -173,7 +168,6 @@ async def test_a_pod_whose_label_changes_leaves_its_group() -> None:
     members = groups.engine.group_parts.groups.members_by_group
     assert sorted((key.name, members.of(key).count) for key in members.groups()) == [("g", 1), ("h", 1)]
     assert sorted(groups.bound) == ["g-1"]
-    groups.check()
 
 
 async def test_wishes_are_read_from_the_object_and_from_its_pods() -> None:

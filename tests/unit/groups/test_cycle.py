@@ -25,7 +25,6 @@ async def test_a_gang_that_fits_is_bound_in_one_cycle() -> None:
     assert count("scheduler_podgroup_schedule_attempts_total", result="scheduled", profile=PROFILE) == 1
     assert count("scheduler_podgroup_scheduling_algorithm_duration_seconds_count") == 1
     assert groups.under_test.world.written(Nomination) == [], "they wait for no others"
-    groups.check()
 
 
 async def test_a_gang_that_does_not_fit_holds_nothing_and_says_why() -> None:
@@ -46,7 +45,6 @@ async def test_a_gang_that_does_not_fit_holds_nothing_and_says_why() -> None:
     assert notes["default/g-2"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
     count = groups.under_test.count
     assert count("scheduler_podgroup_schedule_attempts_total", result="unschedulable", profile=PROFILE) == 1
-    groups.check()
 
 
 async def test_pods_beyond_the_minimum_are_bound_as_far_as_they_fit() -> None:
@@ -59,7 +57,6 @@ async def test_pods_beyond_the_minimum_are_bound_as_far_as_they_fit() -> None:
     assert sorted(groups.bound) == ["g-0", "g-1"]
     assert groups.where("g-2") == "active"
     assert groups.condition() == ("True", "Scheduled", "")
-    groups.check()
 
 
 async def test_a_condition_that_was_true_stays_true() -> None:
@@ -144,7 +141,6 @@ async def test_members_of_several_schedulers_all_fail() -> None:
     note = f'all pods in a single pod group should have the same .spec.schedulerName set, got: "other" and "{PROFILE}"'
     assert groups.under_test.world.notes() == [note, note]
     assert [groups.where("p"), groups.where("q")] == ["backoff", "backoff"]
-    groups.check()
 
 
 async def test_a_member_that_is_being_deleted_is_skipped() -> None:
@@ -157,7 +153,6 @@ async def test_a_member_that_is_being_deleted_is_skipped() -> None:
 
     assert sorted(groups.bound) == ["g-1", "g-2"]
     assert groups.engine.queue.in_flight_pods() == ()
-    groups.check()
 
 
 async def test_a_refusal_of_one_member_leaves_the_others_their_chance() -> None:
@@ -174,7 +169,6 @@ async def test_a_refusal_of_one_member_leaves_the_others_their_chance() -> None:
 
     assert sorted(groups.bound) == ["g-0", "g-2"]
     assert groups.under_test.world.notes() == ["0/1 nodes are available: 1 not this one."]
-    groups.check()
 
 
 async def test_an_error_of_one_member_fails_the_group_and_leaves_no_trace() -> None:
@@ -196,7 +190,6 @@ async def test_an_error_of_one_member_fails_the_group_and_leaves_no_trace() -> N
     assert groups.bound == {}
     assert list(groups.engine.cache.assumed_pods()) == []
     assert groups.problem("SchedulerError") == of_group
-    groups.check()
 
 
 async def test_what_is_reserved_for_a_group_that_does_not_fit_is_given_back_in_reverse() -> None:
@@ -228,7 +221,6 @@ async def test_a_fault_amid_a_cycle_loses_no_member(monkeypatch: pytest.MonkeyPa
         loop.schedule_one(groups.under_test.pop_group())
 
     assert [groups.where(f"g-{number}") for number in range(3)] == ["backoff"] * 3
-    groups.check()
 
 
 async def test_a_fault_after_the_members_were_placed_takes_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,7 +235,6 @@ async def test_a_fault_after_the_members_were_placed_takes_nothing_back(monkeypa
     await settle()
 
     assert sorted(groups.bound) == ["g-0", "g-1", "g-2"]
-    groups.check()
 
 
 async def test_members_keep_no_room_from_each_other_by_their_nominations() -> None:
@@ -255,7 +246,6 @@ async def test_members_keep_no_room_from_each_other_by_their_nominations() -> No
     await groups.schedule()
 
     assert groups.bound == {first.name: "n0", second.name: "n0"}
-    groups.check()
 
 
 async def test_a_condition_is_sent_again_after_a_conflict() -> None:

@@ -62,7 +62,6 @@ async def test_a_node_that_comes_brings_the_whole_group_back() -> None:
 
     assert stage.decisions == 2
     assert len(stage.bound) == 6
-    stage.check()
 
 
 async def test_an_event_that_helps_no_member_brings_no_group_back() -> None:
@@ -111,7 +110,6 @@ async def test_of_two_gangs_that_want_the_same_room_one_gets_it_all() -> None:
         stage.engine.handlers.pod_deleted(stage.engine.pods[f"default/{name}"])
     await stage.later()
     assert sorted(stage.bound)[4:] == ["h-0", "h-1", "h-2", "h-3"]
-    stage.check()
 
 
 async def test_a_member_that_comes_once_the_minimum_runs_is_placed_at_once() -> None:
@@ -137,7 +135,6 @@ async def test_members_beyond_the_minimum_that_fit_nowhere_wait_without_the_othe
     await stage.later()
 
     assert len(stage.bound) == 6
-    stage.check()
 
 
 async def test_a_member_that_dies_is_replaced() -> None:
@@ -151,7 +148,6 @@ async def test_a_member_that_dies_is_replaced() -> None:
     await stage.schedule()
 
     assert "g-4" in stage.bound
-    stage.check()
 
 
 async def test_a_replacement_is_not_bound_if_the_others_have_gone_since_it_was_decided() -> None:
@@ -168,7 +164,6 @@ async def test_a_replacement_is_not_bound_if_the_others_have_gone_since_it_was_d
 
     assert "g-3" not in stage.bound
     assert "too few other pods of its group have a node" in stage.under_test.world.notes()[-1]
-    stage.check()
 
 
 async def test_a_gang_whose_podgroup_has_gone_since_it_was_decided_is_not_bound() -> None:
@@ -181,7 +176,6 @@ async def test_a_gang_whose_podgroup_has_gone_since_it_was_decided_is_not_bound(
     await settle()
 
     assert stage.bound == {}
-    stage.check()
 
 
 async def test_after_a_restart_in_the_middle_of_its_bindings_the_rest_of_a_group_is_placed() -> None:
@@ -316,7 +310,6 @@ async def test_a_group_for_which_there_is_no_room_is_not_tried_again_for_less() 
 
     assert stage.decisions == 2
     assert len(stage.bound) == 8
-    stage.check()
 
 
 async def test_a_group_that_was_left_alone_for_lack_of_space_is_woken_by_what_is_freed() -> None:
@@ -443,7 +436,6 @@ async def test_amounts_beyond_reason_do_no_harm(amount: str) -> None:
     await stage.later()
 
     assert sorted(stage.bound) in ([], ["h-0"])
-    stage.check()
 
 
 async def test_a_member_is_replaced_though_others_have_succeeded() -> None:
@@ -458,7 +450,6 @@ async def test_a_member_is_replaced_though_others_have_succeeded() -> None:
     await stage.schedule()
 
     assert "g-3" in stage.bound
-    stage.check()
 
 
 async def test_members_that_fit_another_way_round_are_placed_so() -> None:
@@ -470,7 +461,6 @@ async def test_members_that_fit_another_way_round_are_placed_so() -> None:
     await stage.schedule()
 
     assert stage.bound == {"a-0": "n0", "a-1": "gpu"}
-    stage.check()
 
 
 async def test_of_a_group_that_does_not_need_all_its_members_the_small_ones_are_tried_first_at_last() -> None:
@@ -482,7 +472,6 @@ async def test_of_a_group_that_does_not_need_all_its_members_the_small_ones_are_
     await stage.schedule()
 
     assert stage.bound == dict.fromkeys(["a-0", "a-2", "a-3", "a-4"], "n0")
-    stage.check()
 
 
 async def test_pods_whose_group_is_deleted_when_they_are_in_the_queue_wait_for_it_again(
@@ -502,4 +491,3 @@ async def test_pods_whose_group_is_deleted_when_they_are_in_the_queue_wait_for_i
     stage.create(minimum=2)
     await stage.later()
     assert len(stage.bound) == 2
-    stage.check()

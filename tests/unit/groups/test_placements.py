@@ -56,7 +56,6 @@ async def test_all_members_go_to_the_one_domain_that_holds_them() -> None:
     assert count("scheduler_generated_placements_total", profile=PROFILE) == 3
     assert count("scheduler_placement_evaluations_total", result="feasible", profile=PROFILE) == 1
     assert count("scheduler_placement_evaluations_total", result="infeasible", profile=PROFILE) == 2
-    groups.check()
 
 
 async def test_a_group_that_no_domain_holds_is_refused_though_all_nodes_would() -> None:
@@ -73,7 +72,6 @@ async def test_a_group_that_no_domain_holds_is_refused_though_all_nodes_would() 
     assert groups.problem() == f"{text}, pod group preemption: {NO_VICTIMS}"
     assert groups.bound == {}
     assert groups.under_test.world.notes()[-1].startswith("0/1 nodes are available: 1 Insufficient cpu.")
-    groups.check()
 
 
 async def test_a_refused_group_is_woken_by_what_helps_any_domain() -> None:
@@ -91,7 +89,6 @@ async def test_a_refused_group_is_woken_by_what_helps_any_domain() -> None:
     await groups.schedule()
 
     assert groups.racks == {"b"}
-    groups.check()
 
 
 async def test_a_topology_that_no_node_has_is_no_placement() -> None:

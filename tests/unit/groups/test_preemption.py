@@ -78,7 +78,6 @@ async def test_no_more_leave_than_the_group_needs_and_it_waits_for_them() -> Non
     [message] = {eviction.message for eviction in groups.under_test.world.written(Eviction)}
     assert message == f"{PROFILE}: preempting to accommodate a higher priority podgroup"
     assert groups.under_test.world.notes("Preempted")[0] == "Preempted by podgroup uid of g on node cluster"
-    groups.check()
 
 
 async def test_members_fit_once_their_victims_are_gone() -> None:
@@ -95,7 +94,6 @@ async def test_members_fit_once_their_victims_are_gone() -> None:
 
     assert sorted(groups.bound) == ["g-0", "g-1"]
     assert groups.condition() == ("True", "Scheduled", "")
-    groups.check()
 
 
 async def test_nobody_leaves_for_a_group_that_does_not_fit_even_then() -> None:
@@ -111,7 +109,6 @@ async def test_nobody_leaves_for_a_group_that_does_not_fit_even_then() -> None:
         f"minCount (3) cannot be satisfied: 1 scheduled, 1 remaining, {RELEASED}"
         "pod group preemption: minCount (3) cannot be satisfied: 2 scheduled, 0 remaining"
     )
-    groups.check()
 
 
 async def test_only_pods_of_lower_priority_than_the_groups_own_leave() -> None:
@@ -320,7 +317,6 @@ async def test_what_is_tried_leaves_no_trace() -> None:
     await groups.schedule()
 
     assert {name: [pod.name for pod in table.pods_on(name)] for name in before} == before
-    groups.check()
 
 
 async def test_a_fault_amid_the_choice_of_victims_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -335,7 +331,6 @@ async def test_a_fault_amid_the_choice_of_victims_leaves_no_trace(monkeypatch: p
     assert "a fault" in groups.problem("SchedulerError")
     groups.engine.cache.mend()
     assert [pod.name for pod in groups.engine.cache.table.pods_on("n0")] == ["low"]
-    groups.check()
 
 
 async def test_a_table_is_made_again_if_a_victim_of_a_what_if_cannot_be_put_back(
@@ -363,7 +358,6 @@ async def test_a_table_is_made_again_if_a_victim_of_a_what_if_cannot_be_put_back
     assert table.is_broken
     groups.engine.cache.mend()
     assert [pod.name for pod in table.pods_on("n0")] == ["low"]
-    groups.check()
 
 
 async def test_a_group_with_a_topology_preempts_in_one_domain() -> None:

@@ -85,7 +85,6 @@ async def test_other_tasks_run_while_a_group_is_decided_about(monkeypatch: pytes
 
     assert max(turns) == 40
     assert len(set(turns)) > 20
-    groups.check()
 
 
 async def test_nobody_hears_of_what_is_only_tried_out() -> None:
@@ -133,7 +132,6 @@ async def test_what_happens_once_the_first_member_is_placed_leaves_no_other_behi
 
     assert sorted(groups.bound) == bound
     assert not groups.engine.cache.what_ifs
-    groups.check()
 
 
 async def test_members_that_are_not_placed_yet_have_no_node_if_all_are_looked_at_again() -> None:
@@ -151,7 +149,6 @@ async def test_members_that_are_not_placed_yet_have_no_node_if_all_are_looked_at
     await settle()
 
     assert len(groups.bound) == 3
-    groups.check()
 
 
 async def test_members_that_are_to_be_bound_are_counted_once() -> None:
@@ -254,7 +251,6 @@ async def test_a_group_whose_nodes_change_again_and_again_is_decided_about_in_on
     await settle()
 
     assert len(groups.bound) == 3
-    groups.check()
 
 
 @pytest.mark.parametrize("tried_out", [0, 1, 2])
@@ -362,7 +358,6 @@ async def test_a_node_that_others_take_while_members_are_bound_is_looked_at_befo
     in_one_go(left)
     await settle()
     assert set(groups.bound.values()) == {first}
-    groups.check()
 
 
 class Trouble:

@@ -109,7 +109,6 @@ async def test_a_case_of_kube_scheduler(case: tuple[Mapping[str, Any], Mapping[s
     await trees.schedule()
 
     assert trees.placed == expected
-    trees.check()
 
 
 def test_the_whole_tree_is_one_entry_of_the_queue() -> None:
@@ -154,7 +153,6 @@ async def test_a_group_that_fits_says_why_the_one_above_it_does_not() -> None:
     refused = f"{IN_ONE} minCount (2) cannot be satisfied: 1 scheduled, 0 remaining, {NONE_LEFT}"
     assert trees.problem(name="pg1") == refused
     assert trees.bound == {}
-    trees.check()
 
 
 async def test_what_a_failed_part_held_is_free_for_the_next_one() -> None:
@@ -172,7 +170,6 @@ async def test_what_a_failed_part_held_is_free_for_the_next_one() -> None:
     await trees.schedule()
 
     assert trees.placed == {"b": 2}
-    trees.check()
 
 
 TEXTS: Final[Mapping[str, tuple[Mapping[str, Any], str]]] = {
@@ -259,7 +256,6 @@ async def test_pods_wait_for_the_groups_above_theirs() -> None:
     await trees.schedule()
 
     assert trees.placed == {"pg1": 1}
-    trees.check()
 
 
 @pytest.mark.parametrize(("resource", "name"), [(COMPOSITE_POD_GROUP, "root"), (fw.POD_GROUP, "pg1")])
@@ -298,7 +294,6 @@ async def test_groups_that_join_a_tree_are_placed_once_they_are_enough() -> None
     await trees.schedule()
 
     assert trees.placed == {"pg1": 2, "sub1": 2, "sub2": 2}
-    trees.check()
 
 
 async def test_a_tree_that_was_refused_as_a_whole_is_asked_by_the_first_pod_that_is_left() -> None:

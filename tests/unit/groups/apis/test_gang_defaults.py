@@ -62,7 +62,6 @@ async def test_pods_that_wait_become_a_gang_and_stop_being_one_as_the_label_says
 
     stage.label("none")
     assert stage.group_name(pod) == ""
-    stage.check()
 
 
 async def test_all_workloads_of_a_kind_are_gangs_where_the_profile_says_so() -> None:

@@ -68,7 +68,6 @@ async def test_nodes_that_free_up_are_kept_for_the_group_until_it_is_placed() ->
     assert sorted(stage.bound) == ["a-0", "a-1"]
     assert stage.reserved == {}
     assert stage.ends == {"placed": 1}
-    stage.check()
 
 
 async def test_without_reservations_small_pods_take_what_the_group_waits_for() -> None:
@@ -105,7 +104,6 @@ async def test_a_pod_that_a_reservation_refused_is_tried_as_soon_as_that_ends() 
     )
     assert stage.bound == {"small": "n1"}
     assert stage.ends == {"gone": 1}
-    stage.check()
 
 
 async def test_turning_reservations_off_ends_one_at_once() -> None:

@@ -128,7 +128,6 @@ async def test_where_a_group_goes(
     await groups.schedule()
 
     assert groups.places == places
-    groups.check()
 
 
 def full(groups: Levels) -> None:
@@ -170,7 +169,6 @@ async def test_a_group_goes_to_a_rack_by_what_is_free(come: Callable[[Levels], N
     await groups.schedule()
 
     assert groups.places == places
-    groups.check()
 
 
 async def test_nodes_without_the_required_label_take_no_pod_although_a_narrower_level_is_preferred() -> None:
@@ -220,7 +218,6 @@ async def test_a_group_that_no_rack_holds_is_refused_without_being_tried() -> No
     assert groups.note == text
     assert groups.bound == {}
     assert groups.engine.cache.table.pods.decision == before + 1  # one search for all that are alike
-    groups.check()
 
 
 async def test_a_refused_group_is_woken_by_what_helps_any_domain() -> None:
@@ -284,7 +281,6 @@ async def test_neighbouring_ranks_are_near_each_other() -> None:
     nodes = [groups.bound[f"g-{rank}"] for rank in range(8)]
     assert [node.partition("-")[0] for node in nodes] == ["r1"] * 4 + ["r2"] * 4
     assert all(nodes[rank] == nodes[rank + 1] for rank in range(0, 8, 2))
-    groups.check()
 
 
 @pytest.mark.parametrize(("required", "preferred"), [(RACK, ""), ("", RACK)])
@@ -355,7 +351,6 @@ async def test_the_next_domain_is_tried_if_columns_promised_too_much(monkeypatch
     await groups.schedule()
 
     assert groups.racks == {"r2"}
-    groups.check()
 
 
 async def test_a_decision_tries_so_many_domains_and_the_next_attempt_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -389,7 +384,6 @@ async def test_a_group_that_was_tried_in_vain_says_where(monkeypatch: pytest.Mon
     text = f"the pod group fits in none of the 2 domains of {RACK} with enough free: r1, r2"
     assert groups.text == text
     assert groups.note.startswith("0/1 nodes are available: 1 not today.")
-    groups.check()
 
 
 class Broken(fw.FilterPlugin):
@@ -408,7 +402,6 @@ async def test_a_plugin_that_fails_costs_the_group_an_attempt_and_nothing_else()
 
     assert groups.bound == {}
     assert "broken" in groups.text
-    groups.check()
 
 
 async def test_the_nearest_miss_is_kept_with_the_decision() -> None:
@@ -437,7 +430,6 @@ async def test_a_node_that_comes_in_the_middle_has_the_decision_made_again() -> 
 
     assert groups.racks == {"r1"}
     assert len(groups.bound) == 4
-    groups.check()
 
 
 async def test_a_large_gang_costs_a_search_of_all_nodes_and_then_one_of_few_for_each_member() -> None:
@@ -475,4 +467,3 @@ async def test_pods_are_evicted_in_one_domain_only_and_no_more_than_the_group_ne
     evicted = [write.victim for write in groups.under_test.world.writes if isinstance(write, Eviction)]
     assert len(evicted) == 3
     assert all("low-r1" in name for name in evicted)
-    groups.check()
