@@ -52,6 +52,7 @@ async def test_pods_that_go_or_have_a_node_are_skipped(case: Case) -> None:
         groups.under_test.see(newer(pods[name], deletion_timestamp="2026-01-01"))
     for name in case["assumed"]:
         groups.engine.cache.assume(pods[name].bound_to("node1"))
+        groups.under_test.world.bound[pods[name].uid] = "node1"
 
     await groups.schedule()
 
