@@ -20,7 +20,7 @@ from scheduler.groups.apis.kubernetes import VERSIONS, KubernetesGroups
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_pod
 from tests.conformance.transcribed import Case, cases
-from tests.fakes import a_handle, run
+from tests.fakes import a_handle
 
 QUEUE, SKIP = fw.QueueingHint.QUEUE, fw.QueueingHint.SKIP
 
@@ -155,33 +155,27 @@ def test_a_pod_of_an_incomplete_gang_is_kept_out(groups: Collection[str], pods: 
     assert Gangs(groups, pods).plugin.pre_enqueue(PODS["p1"]) == fw.unresolvable(message)
 
 
-def test_a_pod_waits_at_permit_and_wakes_those_without_a_node() -> None:
-    async def play() -> None:
-        gangs = Gangs(("pg1", "pg2"), ("p1", "p2", "p3", "p4", "p5"))
-        assert gangs.plugin.pre_enqueue(PODS["p1"]) is None
-        for name in ("p4", "p5"):
-            assert isinstance(gangs.permit(name), fw.PermitWait)
+async def test_a_pod_waits_at_permit_and_wakes_those_without_a_node() -> None:
+    gangs = Gangs(("pg1", "pg2"), ("p1", "p2", "p3", "p4", "p5"))
+    assert gangs.plugin.pre_enqueue(PODS["p1"]) is None
+    for name in ("p4", "p5"):
+        assert isinstance(gangs.permit(name), fw.PermitWait)
 
-        answer = gangs.permit("p1")
+    answer = gangs.permit("p1")
 
-        assert answer == fw.PermitWait(300.0, "waiting for minCount pods from a gang to be scheduled")
-        assert gangs.activated[-2:] == ["p2", "p3"]
-
-    run(play())
+    assert answer == fw.PermitWait(300.0, "waiting for minCount pods from a gang to be scheduled")
+    assert gangs.activated[-2:] == ["p2", "p3"]
 
 
-def test_the_pod_that_completes_the_gang_lets_all_go() -> None:
-    async def play() -> None:
-        gangs = Gangs(("pg1", "pg2"), ("p1", "p2", "p3", "p4", "p5"))
-        for name in ("p2", "p3", "p4", "p5"):
-            assert isinstance(gangs.permit(name), fw.PermitWait)
+async def test_the_pod_that_completes_the_gang_lets_all_go() -> None:
+    gangs = Gangs(("pg1", "pg2"), ("p1", "p2", "p3", "p4", "p5"))
+    for name in ("p2", "p3", "p4", "p5"):
+        assert isinstance(gangs.permit(name), fw.PermitWait)
 
-        assert gangs.permit("p1") is None
+    assert gangs.permit("p1") is None
 
-        held = {name: gangs.handle.waiting_pods.get(name) for name in ("p2", "p3", "p4", "p5")}
-        assert {name for name, waiting in held.items() if waiting and not waiting.pending_plugins} == {"p2", "p3"}
-
-    run(play())
+    held = {name: gangs.handle.waiting_pods.get(name) for name in ("p2", "p3", "p4", "p5")}
+    assert {name for name, waiting in held.items() if waiting and not waiting.pending_plugins} == {"p2", "p3"}
 
 
 def test_a_group_that_is_gone_at_permit_fails_the_attempt() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from scheduler.framework.errors import SchedulerError
 from scheduler.runtime.pre_binding import PodsInPreBind
-from tests.fakes import run, settle
+from tests.fakes import settle
 
 
 async def ends(answer: str) -> str:
@@ -34,7 +34,7 @@ async def test_calling_off_ends_the_work_with_the_first_reason() -> None:
     assert called == [True, True]
 
 
-def test_work_that_does_not_stop_is_called_off_all_the_same() -> None:
+async def test_work_that_does_not_stop_is_called_off_all_the_same() -> None:
     async def stubborn() -> str:
         try:
             await asyncio.sleep(1000)
@@ -42,15 +42,13 @@ def test_work_that_does_not_stop_is_called_off_all_the_same() -> None:
             return "done"
         return "never"
 
-    async def act() -> None:
-        pods = PodsInPreBind()
-        work = asyncio.ensure_future(pods.run("uid", stubborn()))
-        await settle()
-        pods.cancel("uid", "preempted")
-        await work
+    pods = PodsInPreBind()
+    work = asyncio.ensure_future(pods.run("uid", stubborn()))
+    await settle()
+    pods.cancel("uid", "preempted")
 
     with pytest.raises(SchedulerError, match=r"^preempted$"):
-        run(act())
+        await work
 
 
 async def test_the_end_of_the_program_is_not_taken_for_a_preemption() -> None:
@@ -63,12 +61,9 @@ async def test_the_end_of_the_program_is_not_taken_for_a_preemption() -> None:
     assert work.cancelled()
 
 
-def test_what_the_plugins_raise_is_handed_on() -> None:
+async def test_what_the_plugins_raise_is_handed_on() -> None:
     async def broken() -> None:
         raise ValueError("broken")
 
-    async def act() -> None:
-        await PodsInPreBind().run("uid", broken())
-
     with pytest.raises(ValueError, match="broken"):
-        run(act())
+        await PodsInPreBind().run("uid", broken())
