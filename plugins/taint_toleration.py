@@ -10,7 +10,7 @@ import numpy as np
 
 from plugins.shared.column_math import normalized, pick
 from plugins.shared.queueing import OncePerEvent, any_pod, queue_if_itself, tolerations_of
-from plugins.shared.remedies import cordoned, toleration_of, wall_of, without_taint
+from plugins.shared.remedies import cordoned, spelled_taint, toleration_of, wall_of, without_taint
 from scheduler import framework as fw
 from scheduler.api.pods.tolerations import (
     COMPARISONS,
@@ -130,7 +130,7 @@ class TaintToleration(
 
 
 def _obstacle_of(taint: fw.Taint, pod: fw.Pod, node: fw.NodeInfo) -> fw.Obstacle:
-    text = f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+    text = spelled_taint(taint)
     if taint.key.startswith(_OF_CONDITIONS):
         return fw.Obstacle(f"taint {text}")  # the node is ill: tolerating that does not help
     wall = wall_of(taint, pod, node)

@@ -8,9 +8,10 @@ import msgspec
 
 from plugins.dynamic_resources.allocation.catalog import DeviceCatalog
 from plugins.dynamic_resources.allocation.pools import DeviceId, DevicesError, SliceDevice
-from plugins.dynamic_resources.allocation.requests import Request, alternatives, tolerates
+from plugins.dynamic_resources.allocation.requests import Request, alternatives
+from plugins.shared.remedies import spelled_taint
 from scheduler import framework as fw
-from scheduler.api.devices import ClaimStatus, DeviceTaint, DeviceToleration, ExactRequest, ResourceClaim
+from scheduler.api.devices import ClaimStatus, ExactRequest, ResourceClaim
 
 MAX_DEVICES: Final = 64
 """Devices of a node that are looked at for one claim."""
@@ -33,14 +34,14 @@ class DeviceObstacles:
         if not self._wanting:
             return ()
         names = " and ".join(f"{claim.metadata.name} ({_classes(claim)})" for claim in self._wanting)
-        taints: dict[str, DeviceTaint] = {}
+        taints: dict[str, fw.Taint] = {}
         remedies: list[fw.Remedy] = []
         users: dict[str, tuple[fw.Pod, DeviceId]] = {}
         for claim in self._wanting:
-            untolerated: dict[str, DeviceTaint] = {}
+            untolerated: dict[str, fw.Taint] = {}
             for request, device in self._matching(claim, node):
-                if not tolerates(request.tolerations, device):
-                    untolerated |= {_spelled(each): each for each in device.taints if each.effect != "None"}
+                if not request.tolerates(device):
+                    untolerated |= {spelled_taint(each): each for each in device.taints if each.effect != "None"}
                 elif (user := self._users.get(device.id)) is not None:
                     users[user.uid] = user, device.id
             meta = claim.metadata
@@ -96,7 +97,7 @@ class DeviceObstacles:
         return tuple((fw.RESOURCE_CLAIM, msgspec.structs.replace(each, status=ClaimStatus())) for each in claims)
 
 
-def _tolerating(claim: ResourceClaim, taints: Mapping[str, DeviceTaint]) -> fw.Remedy:
+def _tolerating(claim: ResourceClaim, taints: Mapping[str, fw.Taint]) -> fw.Remedy:
     """Tolerate the taints in every request. A claim cannot be changed, so it, or its pod, has to be made again."""
     tolerations = tuple(_toleration_of(taint) for _, taint in sorted(taints.items()))
     requests = tuple(
@@ -116,17 +117,13 @@ def _tolerating(claim: ResourceClaim, taints: Mapping[str, DeviceTaint]) -> fw.R
     return fw.Remedy(text, (), objects=((fw.RESOURCE_CLAIM, changed),), is_last_resort=True)
 
 
-def _toleration_of(taint: DeviceTaint) -> DeviceToleration:
+def _toleration_of(taint: fw.Taint) -> fw.Toleration:
     operator = "Equal" if taint.value else "Exists"
-    return DeviceToleration(key=taint.key, operator=operator, value=taint.value, effect=taint.effect)
+    return fw.Toleration(key=taint.key, operator=operator, value=taint.value, effect=taint.effect)
 
 
-def _with(asked: ExactRequest, tolerations: tuple[DeviceToleration, ...]) -> ExactRequest:
+def _with(asked: ExactRequest, tolerations: tuple[fw.Toleration, ...]) -> ExactRequest:
     return msgspec.structs.replace(asked, tolerations=(*(asked.tolerations or ()), *tolerations))
-
-
-def _spelled(taint: DeviceTaint) -> str:
-    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 
 def _listed(texts: Sequence[str]) -> str:

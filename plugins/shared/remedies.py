@@ -37,6 +37,11 @@ def labelled(node: fw.Node, key: str, value: str) -> fw.Node:
     return msgspec.structs.replace(node, metadata=metadata)
 
 
+def spelled_taint(taint: fw.Taint) -> str:
+    """Spell a taint as kubectl does."""
+    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+
+
 def toleration_of(taint: fw.Taint) -> fw.Change:
     """Add a toleration that covers this taint and no other."""
     toleration = {"key": taint.key, "operator": "Equal" if taint.value else "Exists", "effect": taint.effect}

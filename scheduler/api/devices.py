@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from scheduler.api.objects import NodeSelector, ObjectMeta, PodResourceClaim, Quantity, Wire
+from scheduler.api.objects import NodeSelector, ObjectMeta, PodResourceClaim, Quantity, Taint, Toleration, Wire
 from scheduler.api.pods.pod import Pod
 from scheduler.api.wording.folding import unfolded
 
@@ -35,14 +35,6 @@ class DeviceSelector(Wire, frozen=True):
     cel: CELSelector | None = None
 
 
-class DeviceToleration(Wire, frozen=True):
-    key: str = ""
-    operator: str = ""
-    value: str = ""
-    effect: str = ""
-    toleration_seconds: int | None = None
-
-
 class CapacityRequirements(Wire, frozen=True):
     requests: Mapping[str, Quantity] | None = None
 
@@ -66,7 +58,7 @@ class ExactRequest(Wire, frozen=True):
     allocation_mode: str = "ExactCount"
     count: int = 1
     admin_access: bool | None = None
-    tolerations: tuple[DeviceToleration, ...] | None = None
+    tolerations: tuple[Toleration, ...] | None = None
     capacity: CapacityRequirements | None = None
     derived_attributes: tuple[DerivedAttribute, ...] | None = None
 
@@ -121,7 +113,7 @@ class DeviceResult(Wire, frozen=True):
     pool: str = ""
     device: str = ""
     admin_access: bool | None = None
-    tolerations: tuple[DeviceToleration, ...] | None = None
+    tolerations: tuple[Toleration, ...] | None = None
     binding_conditions: tuple[str, ...] | None = None
     binding_failure_conditions: tuple[str, ...] | None = None
     share_id: str | None = msgspec.field(default=None, name="shareID")
@@ -283,12 +275,6 @@ class CounterConsumption(Wire, frozen=True):
     compatibility_groups: tuple[str, ...] | None = None
 
 
-class DeviceTaint(Wire, frozen=True):
-    key: str = ""
-    value: str = ""
-    effect: str = ""
-
-
 class NodeMapping(Wire, frozen=True):
     """How much of a resource of its node a device stands for: for itself, or by how much is taken of a capacity."""
 
@@ -317,7 +303,7 @@ class Device(Wire, frozen=True):
     node_name: str | None = None
     node_selector: NodeSelector | None = None
     all_nodes: bool | None = None
-    taints: tuple[DeviceTaint, ...] | None = None
+    taints: tuple[Taint, ...] | None = None
     binds_to_node: bool | None = None
     binding_conditions: tuple[str, ...] | None = None
     binding_failure_conditions: tuple[str, ...] | None = None
@@ -365,7 +351,7 @@ class DeviceTaintSelector(Wire, frozen=True):
 
 class DeviceTaintRuleSpec(Wire, frozen=True):
     device_selector: DeviceTaintSelector | None = None
-    taint: DeviceTaint = DeviceTaint()
+    taint: Taint = Taint()
 
 
 class DeviceTaintRule(Wire, frozen=True):

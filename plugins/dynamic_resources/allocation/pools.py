@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from plugins.dynamic_resources.allocation.selectors import DeviceView, view_of
 from scheduler import framework as fw
-from scheduler.api.devices import CounterSet, Device, DeviceResult, DeviceTaint, ResourceSlice, SliceSpec
+from scheduler.api.devices import CounterSet, Device, DeviceResult, ResourceSlice, SliceSpec
 from scheduler.api.objects import Node
 from scheduler.api.selectors import as_one_message, matches_any, problems_of, required_terms
 
@@ -31,7 +31,7 @@ class DeviceId(NamedTuple):
 PoolId: TypeAlias = tuple[str, str]
 """Driver and pool."""
 
-TaintsOf: TypeAlias = Callable[[DeviceId], Iterable[DeviceTaint]]
+TaintsOf: TypeAlias = Callable[[DeviceId], Iterable[fw.Taint]]
 
 
 class DevicesError(fw.AttemptFailed):
@@ -62,7 +62,7 @@ class SliceDevice:
         return self._view
 
     @property
-    def taints(self) -> Sequence[DeviceTaint]:
+    def taints(self) -> Sequence[fw.Taint]:
         """Those of the slice, then those of DeviceTaintRules."""
         return *(self.device.taints or ()), *self._taints_of(self.id)
 

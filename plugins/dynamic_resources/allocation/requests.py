@@ -1,13 +1,14 @@
 """The requests of claims, checked and made ready for the search for devices."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, TypeAlias
 
 from plugins.dynamic_resources.allocation.pools import DevicesError, Pool, SliceDevice, is_for_node
 from plugins.dynamic_resources.allocation.selectors import NotCompiled, SelectorError, compiled
 from plugins.dynamic_resources.gates import DERIVED, DeviceGates
-from scheduler.api.devices import DeviceClass, DeviceSelector, DeviceToleration, ExactRequest, ResourceClaim
+from scheduler.api.devices import DeviceClass, DeviceSelector, ExactRequest, ResourceClaim
 from scheduler.api.objects import Node
+from scheduler.api.pods.tolerations import first_untolerated
 from scheduler.api.recent_caches import RecentCache
 
 ALL, EXACT_COUNT = "All", "ExactCount"
@@ -57,9 +58,9 @@ class Request:
         """Whether devices in use may be allocated; never for an alternative."""
         return bool(self.asked.admin_access) and not self.parent
 
-    @property
-    def tolerations(self) -> Sequence[DeviceToleration]:
-        return self.asked.tolerations or ()
+    def tolerates(self, device: SliceDevice) -> bool:
+        """Return whether no taint keeps the device from being allocated. Rule: taintPreventsAllocation."""
+        return first_untolerated(device.taints, self.asked.tolerations) is None
 
     def selects(self, device: SliceDevice, node: Node) -> bool:
         """Return whether class and request select the device, and it is for this node. Raises DevicesError."""
@@ -94,21 +95,6 @@ def _holds(device: SliceDevice, where: str, index: int, selector: DeviceSelector
 
 _known: RecentCache[tuple[int, SliceDevice], bool] = RecentCache("selected devices", _CACHE_BYTES, lambda *_: 100)
 """Number of an expression and device → whether it holds."""
-
-
-def tolerates(tolerations: Sequence[DeviceToleration], device: SliceDevice) -> bool:
-    """Return whether no taint keeps the device from being allocated. Rule: taintPreventsAllocation, ToleratesTaint."""
-    for taint in device.taints:
-        if taint.effect not in ("NoSchedule", "NoExecute"):
-            continue
-        if not any(
-            (not each.effect or each.effect == taint.effect)
-            and (not each.key or each.key == taint.key)
-            and (each.operator == "Exists" or (each.operator in ("", "Equal") and each.value == taint.value))
-            for each in tolerations
-        ):
-            return False
-    return True
 
 
 def alternatives(claim: ResourceClaim, find_class: FindClass, gates: DeviceGates) -> Iterator[Iterator[Request]]:

@@ -17,7 +17,7 @@ from plugins.dynamic_resources.allocation.capacity import CapacityError, Capacit
 from plugins.dynamic_resources.allocation.compatibility import CompatibilityGroups
 from plugins.dynamic_resources.allocation.constraints import Constraint, constraint_of
 from plugins.dynamic_resources.allocation.pools import DeviceId, DevicesError, Pool, PoolId, SliceDevice
-from plugins.dynamic_resources.allocation.requests import DeviceCandidate, Request, tolerates
+from plugins.dynamic_resources.allocation.requests import DeviceCandidate, Request
 from plugins.dynamic_resources.gates import COMPATIBILITY, FRACTIONAL_RANGES, LISTS, OPTIONAL_OPERATIONS, DeviceGates
 from scheduler.api.devices import MAX_RESULTS, ResourceClaim
 from scheduler.api.objects import Node, Quantity
@@ -269,7 +269,7 @@ class DeviceSearch:
         has_to_draw = device.device.consumes_counters and not (is_shared and self._is_shared_already(device.id))
         if has_to_draw and not self._draws_on_counters(candidate, undo):
             return False
-        if not tolerates(request.tolerations, device) or not self._meets_constraints(claim, request, device, undo):
+        if not request.tolerates(device) or not self._meets_constraints(claim, request, device, undo):
             return False
         if not self._has_capacity(request, device, self._consumed_of(device.id)):
             return False

@@ -13,7 +13,7 @@ from plugins.dynamic_resources.allocation.pools import (
 )
 from plugins.dynamic_resources.gates import COMPATIBILITY, DeviceGates
 from scheduler import framework as fw
-from scheduler.api.devices import Device, DeviceTaint, DeviceTaintRule, DeviceTaintSelector, ResourceSlice
+from scheduler.api.devices import Device, DeviceTaintRule, DeviceTaintSelector, ResourceSlice
 from scheduler.api.objects import Node
 
 Key = TypeVar("Key")
@@ -184,11 +184,11 @@ class _TaintRules:
 
     def __init__(self, objects: fw.ObjectLister, changed: Callable[[], None]) -> None:
         self._changed = changed
-        self._rules: dict[str, tuple[DeviceTaintSelector, DeviceTaint]] = {}
+        self._rules: dict[str, tuple[DeviceTaintSelector, fw.Taint]] = {}
         """UID → selector and taint; a rule without a selector selects nothing."""
         objects.listen(fw.DEVICE_TAINT_RULE, self._rule_changed, self._reset)
 
-    def taints_of(self, device: DeviceId) -> Iterator[DeviceTaint]:
+    def taints_of(self, device: DeviceId) -> Iterator[fw.Taint]:
         """Yield the taints that rules give to a device."""
         for selector, taint in self._rules.values():
             named = selector.driver, selector.pool, selector.device
