@@ -12,6 +12,7 @@ from plugins.dynamic_resources.allocation.requests import Request, alternatives
 from plugins.shared.remedies import spelled_taint
 from scheduler import framework as fw
 from scheduler.api.devices import ClaimStatus, ExactRequest, ResourceClaim
+from scheduler.api.wording.text import some_of
 
 MAX_DEVICES: Final = 64
 """Devices of a node that are looked at for one claim."""
@@ -50,10 +51,10 @@ class DeviceObstacles:
             taints |= untolerated
         fact = f"too few free devices for ResourceClaim {names}"
         if taints:
-            fact += f"; others have the taint {_listed(sorted(taints))}, which it does not tolerate"
+            fact += f"; others have the taint {some_of(sorted(taints), MAX_NAMED)}, which it does not tolerate"
         in_use = [f"{device} is used by pod {pod}" for pod, device in users.values()]
         found = tuple(fw.PodInTheWay(pod, self._freed(pod), _NO_PREEMPTION) for pod, _ in users.values())
-        return (fw.Obstacle(fact, tuple(remedies), example=_listed(sorted(in_use)), in_the_way=found),)
+        return (fw.Obstacle(fact, tuple(remedies), example=some_of(sorted(in_use), MAX_NAMED), in_the_way=found),)
 
     def _matching(self, claim: ResourceClaim, node: fw.Node) -> Iterator[tuple[Request, SliceDevice]]:
         """Yield devices of the node that the claim selects, with the request that does."""
@@ -112,7 +113,7 @@ def _tolerating(claim: ResourceClaim, taints: Mapping[str, fw.Taint]) -> fw.Reme
     changed = msgspec.structs.replace(claim, spec=msgspec.structs.replace(claim.spec, devices=devices))
     is_generated = any(each.kind == "Pod" for each in claim.metadata.owner_references or ())
     where = f"{'the template of ' if is_generated else ''}ResourceClaim {claim.metadata.name}"
-    tolerating = f"tolerating {_listed(sorted(taints))} (it keeps pods off devices that are not to be used)"
+    tolerating = f"tolerating {some_of(sorted(taints), MAX_NAMED)} (it keeps pods off devices that are not to be used)"
     text = f"make {where} again, {tolerating}"
     return fw.Remedy(text, (), objects=((fw.RESOURCE_CLAIM, changed),), is_last_resort=True)
 
@@ -124,11 +125,6 @@ def _toleration_of(taint: fw.Taint) -> fw.Toleration:
 
 def _with(asked: ExactRequest, tolerations: tuple[fw.Toleration, ...]) -> ExactRequest:
     return msgspec.structs.replace(asked, tolerations=(*(asked.tolerations or ()), *tolerations))
-
-
-def _listed(texts: Sequence[str]) -> str:
-    more = f" and {len(texts) - MAX_NAMED} more" if len(texts) > MAX_NAMED else ""
-    return ", ".join(texts[:MAX_NAMED]) + more
 
 
 def elsewhere(claim: ResourceClaim) -> fw.Obstacle:
