@@ -19,7 +19,7 @@ from scheduler.api.storage.volumes import (
     StorageClass,
 )
 from scheduler.api.unstructured import Unstructured
-from scheduler.framework.nodes.resources import KNOWN
+from scheduler.framework.nodes.resources import KNOWN, STRUCTS
 from scheduler.process.metrics import Metrics
 from scheduler.state.nodes.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
@@ -108,14 +108,7 @@ def a_pod_with(
     )
 
 
-RESOURCES: dict[Any, str] = {
-    PersistentVolume: fw.PERSISTENT_VOLUME,
-    PersistentVolumeClaim: fw.PERSISTENT_VOLUME_CLAIM,
-    StorageClass: fw.STORAGE_CLASS,
-    CSINode: fw.CSI_NODE,
-    CSIDriver: fw.CSI_DRIVER,
-    CSIStorageCapacity: fw.CSI_STORAGE_CAPACITY,
-}
+RESOURCES = {struct: resource for resource, struct in STRUCTS.items()}
 
 
 class World:

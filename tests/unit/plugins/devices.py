@@ -24,6 +24,7 @@ from scheduler.state.simulated_api import merged
 from scheduler.testing import a_node, pod_from_dict
 from tests.controlplane.objects import a_pod
 from tests.fakes import a_handle
+from tests.unit.plugins.claims import RESOURCES
 from tests.unit.plugins.cluster import a_cluster
 
 DRIVER = "gpu.example.com"
@@ -251,10 +252,4 @@ def a_world(*objects: Any) -> tuple[fw.Handle, ObjectStore, Api]:
 
 
 def put(store: ObjectStore, thing: Any) -> None:
-    kinds: dict[type[Any], str] = {
-        ResourceClaim: fw.RESOURCE_CLAIM,
-        ResourceSlice: fw.RESOURCE_SLICE,
-        DeviceClass: fw.DEVICE_CLASS,
-        DeviceTaintRule: fw.DEVICE_TAINT_RULE,
-    }
-    store.set(kinds[type(thing)], thing)
+    store.set(RESOURCES[type(thing)], thing)

@@ -11,9 +11,7 @@ from scheduler.framework.nodes.resources import STRUCTS
 from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import Objects
 from scheduler.testing import a_handle as a_plain_handle
-from tests.unit.plugins.claims import a_claim, a_class, a_driver, a_volume, room
-
-RESOURCES = {struct: resource for resource, struct in STRUCTS.items()}
+from tests.unit.plugins.claims import RESOURCES, a_claim, a_class, a_driver, a_volume, room
 
 
 def with_limits(name: str, limits: dict[str, int | None]) -> CSINode:

@@ -10,10 +10,10 @@ from plugins.volumes.node_volume_limits import TOO_MANY, NodeVolumeLimits
 from scheduler import framework as fw
 from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import Objects, a_handle, a_node, a_pod, started
-from tests.unit.plugins.claims import a_claim, a_class, a_driver, a_pod_with, a_volume
+from tests.unit.plugins.claims import RESOURCES, a_claim, a_class, a_driver, a_pod_with, a_volume
 from tests.unit.plugins.cluster import a_cluster, every_row, refusals
 from tests.unit.plugins.hints import NODE_ADDED, wakes
-from tests.unit.plugins.storage import RESOURCES, Storage, an_attachment, with_limits
+from tests.unit.plugins.storage import Storage, an_attachment, with_limits
 
 DRIVER, EBS, PD = "disks.example.com", "ebs.csi.aws.com", "pd.csi.storage.gke.io"
 DISK: dict[str, Any] = {"awsElasticBlockStore": {"volumeID": "vol-1"}}
