@@ -60,7 +60,6 @@ class PodGroupCycle:
         core: Core,
         groups: PodGroups,
         algorithm: PodGroupAlgorithm,
-        conditions: GroupConditions,
         reservations: Reservations,
         metrics: PodGroupMetrics,
     ) -> None:
@@ -70,7 +69,7 @@ class PodGroupCycle:
         self._queue = core.queue
         self._cache = core.cache
         self._failure = core.failure
-        self._conditions = conditions
+        self._conditions = GroupConditions(core)
         self.reservations = reservations
         self._events = core.writers.group_events
         self._metrics = metrics

@@ -71,8 +71,8 @@ class GroupParts(PodListener):
 
     def __init__(self, core: Core, groups: AdaptedGroups, reserved: ReservedNodes, gates: FeatureGates) -> None:
         self.groups = groups
-        self.statuses = GroupStatuses(core.objects, groups.members_by_group, core.writers.api, core.tasks)
-        self.refusals = GroupRefusals(groups, core.frameworks, core.writers.group_events, core.pods)
+        self.statuses = GroupStatuses(core, groups.members_by_group)
+        self.refusals = GroupRefusals(core, groups)
         self._wakes = GroupWakes(core, groups, self.statuses, self.refusals)
         self.ignored = IgnoredGroups(core.writers.events)
         self._core = core
@@ -120,7 +120,6 @@ class GroupParts(PodListener):
         from scheduler.groups.cycle import PodGroupCycle
         from scheduler.groups.placements import Choice, decide_among_placements, decide_on_all_nodes
         from scheduler.groups.reservations.keeper import Reservations
-        from scheduler.groups.statuses.conditions import GroupConditions
 
         core, levels, reserved = self._core, self.levels, self.reserved
         choice: Choice = decide_on_all_nodes
@@ -129,9 +128,8 @@ class GroupParts(PodListener):
         algorithm = PodGroupAlgorithm(core, levels, reserved, choice)
         metrics = core.metrics.add_pod_groups()
         core.metrics.watch_reserved_nodes(lambda: len(reserved))
-        conditions = GroupConditions(core.objects, core.writers.api, core.tasks)
         reservations = Reservations(core, reserved, levels, self.groups, metrics.reservations)
-        return PodGroupCycle(core, self.groups, algorithm, conditions, reservations, metrics)
+        return PodGroupCycle(core, self.groups, algorithm, reservations, metrics)
 
     def use(self, frameworks: Mapping[str, Framework], settings: LoadmasterSettings) -> None:
         """Have groups as these profiles and settings ask for them.

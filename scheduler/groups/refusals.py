@@ -16,7 +16,7 @@ from typing import Final
 from scheduler.api.pods.pod import Pod
 from scheduler.api.wording.text import shortened
 from scheduler.config.defaults import COSCHEDULING
-from scheduler.cycle.writers import GroupEvents
+from scheduler.cycle.core import Core
 from scheduler.framework.events import POD_GROUP
 from scheduler.framework.groups.pod_groups import GroupKey, PodGroup
 from scheduler.framework.status import Status
@@ -47,18 +47,11 @@ _logger = logging.getLogger(__name__)
 class GroupRefusals:
     """Reports the groups that are not tried."""
 
-    def __init__(
-        self,
-        groups: AdaptedGroups,
-        frameworks: Mapping[str, Framework],
-        events: GroupEvents,
-        pods: Mapping[str, Pod],
-    ) -> None:
-        """`pods`: UID → newest version of every pod that the watch has shown."""
+    def __init__(self, core: Core, groups: AdaptedGroups) -> None:
         self._groups = groups
-        self._pods = pods
-        self._frameworks = frameworks
-        self._events = events
+        self._pods = core.pods
+        self._frameworks = core.frameworks
+        self._events = core.writers.group_events
         self._is_running = False
         self._marked: dict[GroupKey, None] = {}
         self._due: dict[GroupKey, None] = {}

@@ -13,11 +13,10 @@ import msgspec
 
 from scheduler.api.groups import pod_groups as api
 from scheduler.api.wording.text import MAX_MESSAGE, encodable, in_bytes, timestamp
+from scheduler.cycle.core import Core
 from scheduler.cycle.status_writer import StatusWriter, Target
 from scheduler.framework.events import POD_GROUP_V1BETA1
 from scheduler.framework.groups.pod_groups import PodGroup
-from scheduler.framework.handle import ApiWriter, ObjectLister
-from scheduler.process.tasks import Tasks
 
 TYPES: Final = {POD_GROUP_V1BETA1: api.POD_GROUP_INITIALLY_SCHEDULED}
 """The resource of a group → the type of its condition, where it has another name."""
@@ -31,8 +30,10 @@ class _Wanted(NamedTuple):
 class GroupConditions:
     """Writes the conditions of groups in the background."""
 
-    def __init__(self, objects: ObjectLister, writer: ApiWriter, tasks: Tasks) -> None:
-        self._writer = StatusWriter[_Wanted](objects, writer, tasks, lambda wanted: wanted.target, self._status)
+    def __init__(self, core: Core) -> None:
+        self._writer = StatusWriter[_Wanted](
+            core.objects, core.writers.api, core.tasks, lambda wanted: wanted.target, self._status
+        )
         self._now: Callable[[], float] = time.time
 
     def set(self, group: PodGroup, *, is_scheduled: bool, reason: str, message: str) -> None:

@@ -16,20 +16,18 @@ from typing import Any, Final, TypeAlias
 
 from scheduler.api.pods.pod import Pod
 from scheduler.api.wording.text import timestamp
+from scheduler.cycle.core import Core
 from scheduler.cycle.status_writer import StatusWriter, Target
 from scheduler.cycle.writers import EndedPods, PodReader
 from scheduler.framework.errors import ClusterError
 from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP, VOLCANO_POD_GROUP
 from scheduler.framework.groups.pod_groups import GroupKey, GroupMembers
-from scheduler.framework.handle import ApiWriter
 from scheduler.groups.apis.volcano import missing_queue
 from scheduler.groups.statuses.coscheduling import coscheduling_status
 from scheduler.groups.statuses.ended_members import EndedMembers
 from scheduler.groups.statuses.volcano import volcano_status
 from scheduler.process.reporting import Due
-from scheduler.process.tasks import Tasks
 from scheduler.state.group_members import MembersByGroup
-from scheduler.state.objects import ObjectStore
 
 PAUSE: Final = 1.0
 """Seconds from a change to the status."""
@@ -46,21 +44,15 @@ _logger = logging.getLogger(__name__)
 class GroupStatuses:
     """Writes the statuses of these PodGroups."""
 
-    def __init__(
-        self,
-        objects: ObjectStore,
-        members: MembersByGroup,
-        writer: ApiWriter,
-        tasks: Tasks,
-    ) -> None:
-        self._objects = objects
+    def __init__(self, core: Core, members: MembersByGroup) -> None:
+        self._objects = core.objects
         self._members = members
-        self._writer = StatusWriter[GroupKey](objects, writer, tasks, self._target, self._status)
+        self._writer = StatusWriter[GroupKey](core.objects, core.writers.api, core.tasks, self._target, self._status)
         self._due = Due(PAUSE)
         self._now: Callable[[], float] = time.time
         self._drawn: Mapping[str, Status] = {
             COSCHEDULING_POD_GROUP: coscheduling_status,
-            VOLCANO_POD_GROUP: partial(volcano_status, partial(missing_queue, objects)),
+            VOLCANO_POD_GROUP: partial(volcano_status, partial(missing_queue, core.objects)),
         }
         """Resource → its status."""
         self._ended: dict[GroupKey, EndedMembers] = {}
