@@ -300,7 +300,7 @@ def build_engine(
     extenders = None
     if extender_access is not None:
         extenders = AskedExtenders(core, extender_access.pods, last_look.check, handlers.assumption_expired)
-    group_parts = GroupParts(core, groups, reserved_nodes, gates)
+    group_parts = GroupParts(core, groups, reserved_nodes)
     group_parts.use(profiles.frameworks, config.loadmaster)
     share_parts = ShareParts(core, shares, preemptions)
     share_parts.use(profiles.frameworks)

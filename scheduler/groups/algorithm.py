@@ -39,7 +39,7 @@ from scheduler.cycle.steps import MAX_OVERTAKEN, Overtaken, Steps, in_one_go
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
 from scheduler.framework.groups.placements import Placement
-from scheduler.framework.groups.pod_groups import GroupMembers, GroupTree, PodGroup
+from scheduler.framework.groups.pod_groups import GroupMembers, GroupTree, PodGroup, PodGroups
 from scheduler.framework.nodes.columns import BoolColumn
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.shares import IS_CHARGED
@@ -47,7 +47,7 @@ from scheduler.framework.status import Code, unresolvable, unschedulable
 from scheduler.groups.amounts import demand_of, size_of
 from scheduler.groups.deciding import Trials
 from scheduler.groups.decision import GroupDecision, MemberOutcome
-from scheduler.groups.placements import Choice, limited
+from scheduler.groups.placements import Choice, decide_among_placements, decide_on_all_nodes, limited
 from scheduler.groups.preemption import post_filter
 from scheduler.groups.refusals import refused_at_once
 from scheduler.groups.reservations.reserved_nodes import ReservedNodes
@@ -65,12 +65,15 @@ _logger = logging.getLogger(__name__)
 class PodGroupAlgorithm:
     """Decides about groups. Has no state of its own."""
 
-    def __init__(self, core: Core, levels: TopologyLevels, reserved: ReservedNodes, choice: Choice) -> None:
-        """`levels`: places groups that name a level of a topology; `choice`: those of kube-scheduler's rules."""
+    def __init__(self, core: Core, groups: PodGroups, levels: TopologyLevels, reserved: ReservedNodes) -> None:
+        """`levels`: places groups that name a level of a topology."""
         self._algorithm = core.algorithm
         self._levels = levels
         self._reserved = reserved
-        self._choice = choice
+        self._choice: Choice = decide_on_all_nodes
+        """Places groups of kube-scheduler's rules."""
+        if groups.are_tried_in_placements:
+            self._choice = partial(decide_among_placements, core.algorithm, core.metrics.add_placements())
         self._cache = core.cache
         self._nominator = core.nominator
         self._what_if = WhatIf(core)

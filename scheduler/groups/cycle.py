@@ -30,12 +30,14 @@ from scheduler.framework.plugin import DemandPlugin
 from scheduler.framework.queued import QueuedGroup, QueuedPod, in_order
 from scheduler.framework.status import Code
 from scheduler.groups.algorithm import PodGroupAlgorithm
+from scheduler.groups.apis.adapters import AdaptedGroups
 from scheduler.groups.decision import GroupDecision, GroupPreemption, verdicts_of
 from scheduler.groups.group_events import GroupDecided, GroupStarted
 from scheduler.groups.records import GroupRecord, GroupRecords
 from scheduler.groups.reservations.keeper import Reservations
+from scheduler.groups.reservations.reserved_nodes import ReservedNodes
 from scheduler.groups.statuses.conditions import GroupConditions
-from scheduler.process.metrics import PodGroupMetrics
+from scheduler.groups.topology.levels import TopologyLevels
 from scheduler.runtime.framework import Framework
 
 NOT_FOR_NODES: Final = frozenset((COSCHEDULING, CAPACITY_SCHEDULING))
@@ -55,24 +57,18 @@ _logger = logging.getLogger(__name__)
 class PodGroupCycle:
     """Schedules groups of pods, one group after the other."""
 
-    def __init__(
-        self,
-        core: Core,
-        groups: PodGroups,
-        algorithm: PodGroupAlgorithm,
-        reservations: Reservations,
-        metrics: PodGroupMetrics,
-    ) -> None:
+    def __init__(self, core: Core, groups: AdaptedGroups, levels: TopologyLevels, reserved: ReservedNodes) -> None:
         self._frameworks = core.frameworks
         self._groups = groups
-        self.algorithm = algorithm
+        self.algorithm = PodGroupAlgorithm(core, groups, levels, reserved)
         self._queue = core.queue
         self._cache = core.cache
         self._failure = core.failure
         self._conditions = GroupConditions(core)
-        self.reservations = reservations
         self._events = core.writers.group_events
-        self._metrics = metrics
+        self._metrics = core.metrics.add_pod_groups()
+        core.metrics.watch_reserved_nodes(lambda: len(reserved))
+        self.reservations = Reservations(core, reserved, levels, groups, self._metrics.reservations)
         self._now = core.now
         self._stream = core.stream
         self._under_way: Framework | None = None

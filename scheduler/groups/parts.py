@@ -5,7 +5,6 @@ Without groups the loop, the cache and the handlers know none of them, and no po
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from scheduler.api.groups.workloads import GANG_ANNOTATION, LEADER_WORKER_SET
@@ -69,7 +68,7 @@ def adapted_groups(objects: ObjectStore, gates: FeatureGates, now: Callable[[], 
 class GroupParts(PodListener):
     """Connects them, also while the program runs. Implements cycle.wings.GroupWing."""
 
-    def __init__(self, core: Core, groups: AdaptedGroups, reserved: ReservedNodes, gates: FeatureGates) -> None:
+    def __init__(self, core: Core, groups: AdaptedGroups, reserved: ReservedNodes) -> None:
         self.groups = groups
         self.statuses = GroupStatuses(core, groups.members_by_group)
         self.refusals = GroupRefusals(core, groups)
@@ -78,7 +77,6 @@ class GroupParts(PodListener):
         self._core = core
         self.levels = TopologyLevels(core.algorithm)
         self.reserved = reserved
-        self._gates = gates
         self._made: PodGroupCycle | None = None
         self.are_on = False
         core.objects.subscribe(NAMESPACE, self._namespace_changed)
@@ -115,22 +113,6 @@ class GroupParts(PodListener):
             await sleep(PAUSE)
         await self.reservations.run(ready, sleep)
 
-    def _make_cycle(self) -> "PodGroupCycle":
-        from scheduler.groups.algorithm import PodGroupAlgorithm
-        from scheduler.groups.cycle import PodGroupCycle
-        from scheduler.groups.placements import Choice, decide_among_placements, decide_on_all_nodes
-        from scheduler.groups.reservations.keeper import Reservations
-
-        core, levels, reserved = self._core, self.levels, self.reserved
-        choice: Choice = decide_on_all_nodes
-        if self._gates.topology_aware_workload_scheduling:
-            choice = partial(decide_among_placements, core.algorithm, core.metrics.add_placements())
-        algorithm = PodGroupAlgorithm(core, levels, reserved, choice)
-        metrics = core.metrics.add_pod_groups()
-        core.metrics.watch_reserved_nodes(lambda: len(reserved))
-        reservations = Reservations(core, reserved, levels, self.groups, metrics.reservations)
-        return PodGroupCycle(core, self.groups, algorithm, reservations, metrics)
-
     def use(self, frameworks: Mapping[str, Framework], settings: LoadmasterSettings) -> None:
         """Have groups as these profiles and settings ask for them.
 
@@ -148,7 +130,9 @@ class GroupParts(PodListener):
         on = self.groups.are_on
         is_new = on and self._made is None
         if is_new:
-            self._made = self._make_cycle()
+            from scheduler.groups.cycle import PodGroupCycle
+
+            self._made = PodGroupCycle(self._core, self.groups, self.levels, self.reserved)
         if self.reservations is not None:
             self.reservations.use(settings)
         if not changed and not is_new:
