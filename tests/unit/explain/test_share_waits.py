@@ -197,8 +197,7 @@ async def test_an_estimate_without_ground_is_none() -> None:
 
 
 async def test_a_group_that_lacks_nodes_and_quota_says_so_with_what_makes_space_in_its_share() -> None:
-    stage = Stage()
-    stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
+    stage = Stage("3")
     stage.a_group("g", 4, 4, requests={"cpu": "20"})
     await stage.schedule()
 
@@ -209,8 +208,7 @@ async def test_a_group_that_lacks_nodes_and_quota_says_so_with_what_makes_space_
 
 
 async def test_a_group_waits_for_what_it_needs_as_a_whole() -> None:
-    stage = Stage()
-    stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
+    stage = Stage("3")
     stage.a_group("g", 4, 4)
     await stage.schedule()
 
@@ -225,8 +223,7 @@ async def test_a_group_waits_for_what_it_needs_as_a_whole() -> None:
 
 
 async def test_who_in_the_share_goes_first_is_named() -> None:
-    stage = Stage()
-    stage.quota(minimum={"cpu": "1"}, maximum={"cpu": "1"})
+    stage = Stage("1")
     running(stage, "runs", "a")
     important = []
     for number in range(3):
@@ -248,8 +245,7 @@ async def test_who_in_the_share_goes_first_is_named() -> None:
 
 
 async def test_a_group_that_goes_first_in_its_share_is_named_as_such() -> None:
-    stage = Stage()
-    stage.quota(minimum={"cpu": "1"}, maximum={"cpu": "1"})
+    stage = Stage("1")
     stage.a_group("g", 2, 2)
     stage.clock.advance(1.0)
     last = stage.pod("last", requests={"cpu": "2"})

@@ -1,12 +1,13 @@
 """An engine whose profile has the plugin CapacityScheduling, with elastic quotas or shares that are declared."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
 from scheduler import framework as fw
 from scheduler.api.groups import coscheduling
-from scheduler.api.objects import GroupedMeta, ObjectMeta
+from scheduler.api.objects import GroupedMeta, ObjectMeta, PodCondition, PodStatus
 from scheduler.api.quota.elastic_quotas import ElasticQuota, ElasticQuotaSpec, ElasticQuotaStatus
 from scheduler.api.read_only import NOTHING
 from scheduler.framework.events import COSCHEDULING_POD_GROUP, ELASTIC_QUOTA
@@ -15,6 +16,9 @@ from scheduler.testing import a_node, a_pod, an_object
 from tests.fakes import settle
 from tests.fakes.world import Unschedulable
 from tests.unit.cycle.fakes import PROFILE, EngineUnderTest, an_engine, newer
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+LEAVING = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
 
 
 def declaring(*shares: DeclaredShare, elastic_quotas: bool = True, **arguments: Any) -> type[fw.Plugin]:
@@ -54,6 +58,12 @@ class WithShares:
         for pod in pods:
             known = self.running(pod) if isinstance(pod, str) else self.engine.pods.get(pod.uid, pod)
             self.under_test.handlers.pod_deleted(known)
+
+    def leave(self, name: str) -> fw.Pod:
+        """Let the watch show that a pod is being deleted because it was preempted; return it."""
+        pod = self.running(name)
+        self.under_test.see(newer(pod, deletion_timestamp="2026-01-01T00:00:00Z", conditions=(LEAVING,)))
+        return pod
 
     def confirm(self) -> None:
         """Let the watch show what was bound."""
@@ -149,6 +159,13 @@ class Sharing(WithShares):
         names = [f"{namespace}-{number}" for number in range(first, first + count)]
         return [self.pod(name, namespace=namespace, **fields) for name in names]
 
+    def run(self, namespace: str, count: int, nodes: Sequence[str] = ("n",), **fields: Any) -> None:
+        """Let the watch show running pods, the last of which started last."""
+        for number in range(count):
+            started = PodStatus(start_time=START + timedelta(seconds=number))
+            node = nodes[number % len(nodes)]
+            self.pod(f"{namespace}-{number}", namespace=namespace, node_name=node, status=started, **fields)
+
     def pod(self, name: str, **fields: Any) -> fw.Pod:
         """Let the watch show a pod of one core."""
         fields = {"requests": {"cpu": "1"}, "namespace": "a", "scheduler_name": PROFILE, **fields}
@@ -188,3 +205,10 @@ class Sharing(WithShares):
         """What is used of a share."""
         ledger = next(each for each in self.shares.ledgers if name in each.tree.shares)
         return ledger.used(name)[resource]
+
+
+def limited(cpu: str) -> Sharing:
+    """An engine with a quota of the namespace `a` that gives so many cores and no more."""
+    stage = Sharing()
+    stage.quota(minimum={"cpu": cpu}, maximum={"cpu": cpu})
+    return stage

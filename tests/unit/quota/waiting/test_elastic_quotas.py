@@ -8,15 +8,14 @@ from scheduler import framework as fw
 from scheduler.framework.events import ELASTIC_QUOTA_SIGS
 from scheduler.testing import a_pod
 from tests.unit.cycle.fakes import PROFILE, newer
-from tests.unit.quota.waiting.shares import Sharing
+from tests.unit.quota.waiting.shares import Sharing, limited
 
 MORE_THAN_MAX = "Pod a/a-2 is rejected in PreFilter because ElasticQuota a is more than Max"
 MORE_THAN_MIN = "Pod a/a-2 is rejected in PreFilter because total ElasticQuota used is more than min"
 
 
 async def test_pods_above_the_maximum_wait_with_one_sentence() -> None:
-    stage = Sharing()
-    stage.quota(minimum={"cpu": "2"}, maximum={"cpu": "2"})
+    stage = limited("2")
 
     pods = await stage.try_pods(3)
 
@@ -46,8 +45,7 @@ async def test_no_quota_holds_a_pod_of_another_namespace() -> None:
 
 
 async def test_pods_of_other_schedulers_count_too() -> None:
-    stage = Sharing()
-    stage.quota(minimum={"cpu": "2"}, maximum={"cpu": "2"})
+    stage = limited("2")
     stage.pod("theirs", scheduler_name="another", node_name="n")
 
     await stage.try_pods(2)
@@ -56,8 +54,7 @@ async def test_pods_of_other_schedulers_count_too() -> None:
 
 
 async def test_a_pod_that_ends_makes_room_for_one() -> None:
-    stage = Sharing()
-    stage.quota(minimum={"cpu": "2"}, maximum={"cpu": "2"})
+    stage = limited("2")
     pods = await stage.try_pods(6)
 
     stage.delete(pods[0])
@@ -67,8 +64,7 @@ async def test_a_pod_that_ends_makes_room_for_one() -> None:
 
 
 async def test_pods_that_end_together_wake_as_many_as_there_is_room_for_once() -> None:
-    stage = Sharing()
-    stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
+    stage = limited("4")
     pods = await stage.try_pods(40)
 
     stage.delete(*pods[:4])
@@ -79,8 +75,7 @@ async def test_pods_that_end_together_wake_as_many_as_there_is_room_for_once() -
 
 
 async def test_the_most_important_pod_that_waits_is_woken_first() -> None:
-    stage = Sharing()
-    stage.quota(minimum={"cpu": "1"}, maximum={"cpu": "1"})
+    stage = limited("1")
     first = await stage.try_pod("first")
     stage.pods(3)
     await stage.try_pod("important", priority=10)
@@ -137,8 +132,7 @@ async def test_a_pod_does_not_go_ahead_of_an_older_one_as_the_next_of_one_that_a
 
 
 async def test_a_small_pod_may_start_while_a_larger_one_waits() -> None:
-    stage = Sharing()
-    stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
+    stage = limited("4")
     running = await stage.try_pods(4)
     stage.pod("large", requests={"cpu": "3"})
     await stage.try_pod("small")
@@ -150,8 +144,7 @@ async def test_a_small_pod_may_start_while_a_larger_one_waits() -> None:
 
 
 async def test_a_small_pod_that_was_woken_makes_way_for_a_more_important_one_once_there_is_space_for_that() -> None:
-    stage = Sharing()
-    stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
+    stage = limited("4")
     running = await stage.try_pods(4)
     important = stage.pod("important", requests={"cpu": "2"}, priority=5)
     stage.under_test.see(newer(important, preemption_policy="Never"))
@@ -178,8 +171,7 @@ async def test_what_a_woken_pod_leaves_goes_to_the_next() -> None:
 
 
 async def test_a_quota_that_rises_wakes_those_for_whom_it_does() -> None:
-    stage = Sharing()
-    stage.quota(minimum={"cpu": "1"}, maximum={"cpu": "1"})
+    stage = limited("1")
     await stage.try_pods(6)
 
     stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
@@ -189,8 +181,7 @@ async def test_a_quota_that_rises_wakes_those_for_whom_it_does() -> None:
 
 
 async def test_other_amounts_count_at_once_and_the_tree_is_not_made_again_for_them() -> None:
-    stage = Sharing()
-    stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
+    stage = limited("4")
     stage.quota("b", minimum={"cpu": "1"})
     pods = await stage.try_pods(2)
     (ledger,) = stage.shares.ledgers
@@ -214,8 +205,7 @@ async def test_an_amount_beyond_64_bits_is_said_and_not_taken_for_none() -> None
 
 
 async def test_amounts_that_cannot_be_used_any_more_are_not_taken_over_from_before() -> None:
-    stage = Sharing()
-    stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
+    stage = limited("4")
     stage.quota("b", minimum={"cpu": "1"})
     await stage.schedule()
 
@@ -237,8 +227,7 @@ async def test_another_quota_lends_what_it_is_given() -> None:
 
 
 async def test_pods_are_free_once_their_quota_is_deleted() -> None:
-    stage = Sharing()
-    stage.quota(minimum={"cpu": "1"}, maximum={"cpu": "1"})
+    stage = limited("1")
     await stage.try_pods(5)
 
     stage.drop()
@@ -320,8 +309,7 @@ async def test_a_quota_that_makes_no_sense_costs_its_own_pods_alone(
 
 
 async def test_a_request_beyond_all_numbers_leaves_no_trace() -> None:
-    stage = Sharing()
-    stage.quota(minimum={"cpu": "2"}, maximum={"cpu": "2"})
+    stage = limited("2")
     huge = stage.pod("huge", scheduler_name="another", node_name="n", requests={"cpu": "9e18"})
     await stage.try_pods(1)
     assert stage.placed == ["huge"]
@@ -345,8 +333,7 @@ async def test_resources_that_pods_invent_are_not_kept() -> None:
 
 
 async def test_a_pod_that_is_resized_counts_with_what_it_has_then() -> None:
-    stage = Sharing()
-    stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
+    stage = limited("4")
     stage.pod("grows", node_name="n", scheduler_name="another")
 
     grown = a_pod("grows", namespace="a", node_name="n", scheduler_name="another", requests={"cpu": "3"})
@@ -356,8 +343,7 @@ async def test_a_pod_that_is_resized_counts_with_what_it_has_then() -> None:
 
 
 async def test_a_pod_that_others_bind_waits_no_longer() -> None:
-    stage = Sharing()
-    stage.quota(minimum={"cpu": "1"}, maximum={"cpu": "1"})
+    stage = limited("1")
     pods = await stage.try_pods(2)
 
     stage.under_test.see(newer(pods[1], node_name="n"))
@@ -367,8 +353,7 @@ async def test_a_pod_that_others_bind_waits_no_longer() -> None:
 
 
 async def test_pods_that_wait_are_not_tried_again_without_need() -> None:
-    stage = Sharing()
-    stage.quota(minimum={"cpu": "1"}, maximum={"cpu": "1"})
+    stage = limited("1")
     await stage.try_pods(20)
 
     stage.under_test.wait(600.0)
@@ -378,8 +363,7 @@ async def test_pods_that_wait_are_not_tried_again_without_need() -> None:
 
 
 async def test_a_nominated_pod_of_the_same_quota_counts_if_it_is_as_important() -> None:
-    stage = Sharing()
-    stage.quota(minimum={"cpu": "2"}, maximum={"cpu": "2"})
+    stage = limited("2")
     nominated = a_pod("nominated", namespace="a", priority=5, requests={"cpu": "2"}, scheduler_name=PROFILE)
     stage.engine.nominator.add(nominated, "n")
 

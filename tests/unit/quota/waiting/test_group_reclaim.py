@@ -16,7 +16,7 @@ from scheduler.groups.apis.annotations import MIN_AVAILABLE_ANNOTATION, POD_GROU
 from scheduler.testing import a_node
 from tests.unit.cycle.fakes import newer
 from tests.unit.quota.waiting.shares import Sharing
-from tests.unit.quota.waiting.test_policies import COMPANY, a_team, leave, running, two_queues
+from tests.unit.quota.waiting.test_policies import COMPANY, a_team, two_queues
 
 
 def a_group(stage: Sharing, *cpus: str, memory: str = "0", **fields: Any) -> list[fw.Pod]:
@@ -37,7 +37,7 @@ class Stage(Sharing):
         super().__init__(*shares, also=(Coscheduling,), node=a_node(first, cpu=cpu, memory="64Gi"), **options)
         for name in others:
             self.under_test.see(a_node(name, cpu=cpu, memory="64Gi"))
-        running(self, "b", 8, nodes or ("n",))
+        self.run("b", 8, nodes or ("n",))
 
 
 async def test_a_group_takes_back_what_all_of_its_pods_need_and_no_more() -> None:
@@ -72,7 +72,7 @@ async def test_it_starts_when_the_last_of_them_is_gone() -> None:
     stage = Stage()
     a_group(stage, "1", "1", "1")
     await stage.schedule()
-    leaving = [leave(stage, name) for name in ("b-5", "b-6", "b-7")]
+    leaving = [stage.leave(name) for name in ("b-5", "b-6", "b-7")]
     await stage.schedule(400)
     assert len(stage.evicted) == 3
 
@@ -90,11 +90,11 @@ async def test_what_the_first_victims_leave_is_kept_for_it() -> None:
     await stage.schedule()
     stage.pod("late", namespace="b", priority=1000)
 
-    stage.delete(leave(stage, "b-7"))
+    stage.delete(stage.leave("b-7"))
     await stage.schedule()
     assert "late" not in stage.placed
     for name in ("b-5", "b-6"):
-        stage.delete(leave(stage, name))
+        stage.delete(stage.leave(name))
     await stage.schedule()
 
     assert [name for name in stage.placed if name.startswith("g")] == ["g-0", "g-1", "g-2"]
@@ -110,7 +110,7 @@ async def test_its_nominations_end_with_the_attempt_in_which_it_does_not_fit_tho
     stage.pod("of-another-scheduler", namespace="b", node_name="n")
 
     for name in ("b-5", "b-6", "b-7"):
-        stage.delete(leave(stage, name))
+        stage.delete(stage.leave(name))
     await stage.schedule()
 
     assert not any(name.startswith("g") for name in stage.placed)
@@ -120,7 +120,7 @@ async def test_its_nominations_end_with_the_attempt_in_which_it_does_not_fit_tho
 async def test_what_leaves_anyway_is_kept_for_a_group_that_counts_on_it() -> None:
     stage = Stage("n", "m", cpu="4")
     for name in ("b-0", "b-2"):
-        leave(stage, name)
+        stage.leave(name)
     members = a_group(stage, "1", "1", "1", "1")
 
     await stage.schedule()
@@ -226,7 +226,7 @@ async def test_a_group_that_goes_frees_what_was_kept_for_it() -> None:
     members = a_group(stage, "1", "1", "1")
     await stage.schedule()
     for name in ("b-5", "b-6", "b-7"):
-        stage.delete(leave(stage, name))
+        stage.delete(stage.leave(name))
     stage.pods(3, "b", first=8)
     stage.delete(*members)
 
@@ -250,7 +250,7 @@ async def test_a_group_of_kubernetes_takes_its_share_back_too() -> None:
     assert stage.evicted == ["b/b-5", "b/b-6", "b/b-7"]
 
     for name in ("b-5", "b-6", "b-7"):
-        stage.delete(leave(stage, name))
+        stage.delete(stage.leave(name))
     await stage.schedule()
 
     assert {"k-0", "k-1", "k-2"} <= set(stage.placed)
@@ -260,7 +260,7 @@ async def test_an_elastic_quota_takes_its_minimum_back_for_a_group() -> None:
     stage = Sharing(also=(Coscheduling,), node=a_node("n", cpu="4", memory="64Gi"))
     for namespace in ("a", "b"):
         stage.quota(namespace, minimum={"cpu": "2"}, maximum={"cpu": "4"})
-    running(stage, "b", 4)
+    stage.run("b", 4)
     a_group(stage, "1", "1")
 
     await stage.schedule()

@@ -15,10 +15,12 @@ from tests.unit.quota.waiting.shares import Sharing
 
 
 class Stage(Sharing):
-    """With groups of pods in namespace a."""
+    """With groups of pods in the namespace `a`, and a quota of it that gives so many cores and no more."""
 
-    def __init__(self) -> None:
+    def __init__(self, cpu: str = "") -> None:
         super().__init__(also=(Coscheduling,))
+        if cpu:
+            self.quota(minimum={"cpu": cpu}, maximum={"cpu": cpu})
 
     def a_group(self, name: str, minimum: int, pods: int, **fields: object) -> list[fw.Pod]:
         labels = self.group(name, minimum)
@@ -26,8 +28,7 @@ class Stage(Sharing):
 
 
 async def test_a_group_above_its_share_has_none_of_its_pods_placed() -> None:
-    stage = Stage()
-    stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
+    stage = Stage("3")
     stage.a_group("g", 4, 4)
 
     await stage.schedule()
@@ -37,8 +38,7 @@ async def test_a_group_above_its_share_has_none_of_its_pods_placed() -> None:
 
 
 async def test_what_a_waiting_group_does_not_take_goes_to_others() -> None:
-    stage = Stage()
-    stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
+    stage = Stage("3")
     stage.a_group("g", 4, 4)
     await stage.schedule()
 
@@ -48,8 +48,7 @@ async def test_what_a_waiting_group_does_not_take_goes_to_others() -> None:
 
 
 async def test_a_group_is_woken_once_there_is_room_for_all_of_it() -> None:
-    stage = Stage()
-    stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
+    stage = Stage("4")
     running = await stage.try_pods(2)
     stage.a_group("g", 4, 4)
     await stage.schedule()
@@ -66,8 +65,7 @@ async def test_a_group_is_woken_once_there_is_room_for_all_of_it() -> None:
 def test_a_group_is_tried_again_at_once_if_quota_has_refused_members_for_whom_there_is_space_by_now(
     others: Sequence[str], is_tried: bool
 ) -> None:
-    stage = Stage()
-    stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
+    stage = Stage("4")
     stage.a_group("g", 3, 4)
     group = stage.engine.queue.pop_nowait()
     assert isinstance(group, QueuedGroup)
@@ -79,8 +77,7 @@ def test_a_group_is_tried_again_at_once_if_quota_has_refused_members_for_whom_th
 
 
 async def test_a_group_whose_member_is_not_bound_is_tried_after_the_backoff_of_that() -> None:
-    stage = Stage()
-    stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
+    stage = Stage("4")
     await stage.try_pods(1)
     pods = stage.a_group("g", 3, 4)
     stage.under_test.world.exists = lambda uid: uid != "a/g-0"
@@ -94,8 +91,7 @@ async def test_a_group_whose_member_is_not_bound_is_tried_after_the_backoff_of_t
 
 
 async def test_what_was_kept_for_more_pods_than_a_group_has_goes_to_others() -> None:
-    stage = Stage()
-    stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
+    stage = Stage("4")
     running = await stage.try_pod("large", requests={"cpu": "4"})
     group = stage.a_group("g", 4, 4, priority=9)
     await stage.schedule()
@@ -111,8 +107,7 @@ async def test_what_was_kept_for_more_pods_than_a_group_has_goes_to_others() -> 
 
 
 async def test_nobody_is_woken_for_what_the_rest_of_a_group_takes() -> None:
-    stage = Stage()
-    stage.quota(minimum={"cpu": "4"}, maximum={"cpu": "4"})
+    stage = Stage("4")
     running = await stage.try_pod("large", requests={"cpu": "4"})
     stage.a_group("g", 4, 4, priority=9)
     await stage.schedule()
@@ -126,8 +121,7 @@ async def test_nobody_is_woken_for_what_the_rest_of_a_group_takes() -> None:
 
 
 async def test_pods_beyond_the_minimum_of_a_group_wait_alone() -> None:
-    stage = Stage()
-    stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
+    stage = Stage("3")
     stage.a_group("g", 2, 5)
 
     await stage.schedule()
@@ -137,8 +131,7 @@ async def test_pods_beyond_the_minimum_of_a_group_wait_alone() -> None:
 
 
 async def test_no_member_of_a_group_that_lacks_quota_asks_autoscalers_for_nodes() -> None:
-    stage = Stage()
-    stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
+    stage = Stage("3")
     stage.a_group("g", 4, 4)
 
     await stage.schedule()
@@ -147,8 +140,7 @@ async def test_no_member_of_a_group_that_lacks_quota_asks_autoscalers_for_nodes(
 
 
 async def test_neither_does_one_that_joins_it_and_it_says_what_for() -> None:
-    stage = Stage()
-    stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
+    stage = Stage("3")
     stage.a_group("g", 4, 4)
     await stage.schedule()
 
@@ -158,8 +150,7 @@ async def test_neither_does_one_that_joins_it_and_it_says_what_for() -> None:
 
 
 async def test_the_event_of_a_group_says_why_it_waits() -> None:
-    stage = Stage()
-    stage.quota(minimum={"cpu": "3"}, maximum={"cpu": "3"})
+    stage = Stage("3")
     pods = stage.a_group("g", 4, 4)
 
     await stage.schedule()

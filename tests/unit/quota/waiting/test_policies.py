@@ -1,7 +1,6 @@
 """Shares whose policies let their pods evict others: declared ones, and Kueue's ClusterQueues."""
 
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -10,22 +9,20 @@ import pytest
 from plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
 from scheduler import framework as fw
 from scheduler.api.groups import pod_groups
-from scheduler.api.objects import ObjectMeta, PodCondition, PodStatus
+from scheduler.api.objects import ObjectMeta, PodStatus
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.framework.events import COMPOSITE_POD_GROUP, POD_GROUP
 from scheduler.framework.shares import DeclaredShare
 from scheduler.quota.waiting.waker import MAX_RETRIED, MAX_TRIED
 from scheduler.testing import a_node, a_pod
 from tests.fakes import Eviction
-from tests.unit.cycle.fakes import PROFILE, newer
+from tests.unit.cycle.fakes import PROFILE
 from tests.unit.groups.trees import GATES as GATES_FOR_TREES
 from tests.unit.quota.kueue_objects import a_cohort, a_local_queue, a_queue
-from tests.unit.quota.waiting.shares import Sharing
+from tests.unit.quota.waiting.shares import START, Sharing
 from tests.unit.quota.waiting.test_kueue_queues import Queues
 
 BUDGET = "policy/PodDisruptionBudget"
-START = datetime(2026, 1, 1, tzinfo=UTC)
-LEAVING = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
 GATES = FeatureGates(generic_workload=True)
 COMPANY = DeclaredShare("company")
 
@@ -40,16 +37,8 @@ def teams(*nodes: str, **policies: Any) -> Sharing:
     stage = Sharing(COMPANY, a_team("a", **policies), a_team("b"))
     for name in nodes:
         stage.under_test.see(a_node(name, cpu="64", memory="64Gi"))
-    running(stage, "b", 4, nodes or ("n",))
+    stage.run("b", 4, nodes or ("n",))
     return stage
-
-
-def running(stage: Sharing, team: str, count: int, nodes: Sequence[str] = ("n",), **fields: Any) -> None:
-    """Let the watch show running pods of a team, the last of which started last."""
-    for number in range(count):
-        started = PodStatus(start_time=START + timedelta(seconds=number))
-        node = nodes[number % len(nodes)]
-        stage.pod(f"{team}-{number}", namespace=team, node_name=node, status=started, **fields)
 
 
 def created(stage: Sharing, name: str, minute: int, **fields: Any) -> None:
@@ -57,13 +46,6 @@ def created(stage: Sharing, name: str, minute: int, **fields: Any) -> None:
     pod = a_pod(name, requests={"cpu": "1"}, namespace="a", scheduler_name=PROFILE, **fields)
     metadata = msgspec.structs.replace(pod.metadata, creation_timestamp=f"2026-01-01T00:{minute:02}:00Z")
     stage.under_test.see(msgspec.structs.replace(pod, metadata=metadata))
-
-
-def leave(stage: Sharing, name: str) -> fw.Pod:
-    """Let the watch show that a pod is being deleted because it was preempted; return it."""
-    pod = stage.running(name)
-    stage.under_test.see(newer(pod, deletion_timestamp="2026-01-01T00:00:00Z", conditions=(LEAVING,)))
-    return pod
 
 
 async def test_without_a_policy_nobody_is_evicted() -> None:
@@ -74,36 +56,11 @@ async def test_without_a_policy_nobody_is_evicted() -> None:
     assert stage.evicted == []
 
 
-async def test_what_is_borrowed_is_given_back_by_the_newest_and_the_pod_starts_when_that_is_gone() -> None:
-    stage = teams(reclaim="Any")
-    pod = await stage.try_pod("mine")
-    assert stage.evicted == ["b/b-3"]
-    assert [each.uid for each in stage.engine.nominator.nominated_pods("n")] == [pod.uid]
-    victim = leave(stage, "b-3")
-    await stage.schedule(400)
-
-    stage.delete(victim)
-    await stage.schedule()
-
-    assert stage.placed == ["b-0", "b-1", "b-2", "mine"]
-    assert stage.evicted == ["b/b-3"]
-
-
-async def test_several_pods_take_no_more_than_is_borrowed() -> None:
-    stage = teams(reclaim="Any")
-    for name in ("first", "second", "third"):
-        stage.pod(name)
-
-    await stage.schedule()
-
-    assert sorted(set(stage.evicted)) == ["b/b-2", "b/b-3"]
-
-
 async def test_the_evicted_pod_does_not_come_back_by_evicting_others() -> None:
     stage = Sharing(COMPANY, a_team("a", reclaim="Any"), a_team("b", reclaim="Any"))
-    running(stage, "b", 4)
+    stage.run("b", 4)
     await stage.try_pod("mine")
-    stage.delete(leave(stage, "b-3"))
+    stage.delete(stage.leave("b-3"))
 
     await stage.try_pod("b-3-again", namespace="b", priority=1000)
     await stage.schedule()
@@ -115,7 +72,7 @@ async def test_the_evicted_pod_does_not_come_back_by_evicting_others() -> None:
 async def test_two_that_wait_for_space_do_not_wait_for_each_other() -> None:
     """What two of equal priority have made others give is taken by a third; one of them starts with the rest."""
     stage = Sharing(DeclaredShare("company", maximum={"cpu": "2"}), a_team("a", within_share="LowerPriority"))
-    running(stage, "a", 2)
+    stage.run("a", 2)
     for name in ("first", "second"):
         stage.pod(name, priority=1)
     await stage.schedule()
@@ -123,7 +80,7 @@ async def test_two_that_wait_for_space_do_not_wait_for_each_other() -> None:
     stage.pod("third", priority=2, node_name="n")
 
     for name in ("a-0", "a-1"):
-        stage.delete(leave(stage, name))
+        stage.delete(stage.leave(name))
     await stage.schedule()
 
     assert len(stage.placed) == 2
@@ -133,8 +90,8 @@ async def test_two_that_wait_for_space_do_not_wait_for_each_other() -> None:
 async def test_a_pod_that_waits_is_tried_again_when_others_borrow_what_its_share_is_guaranteed() -> None:
     """Small ones take one by one what its own share leaves: it must not wait until there is space for it of itself."""
     stage = Sharing(COMPANY, a_team("a", "3", reclaim="Any"), a_team("b", "1"))
-    running(stage, "a", 3)
-    running(stage, "b", 1, priority=20)
+    stage.run("a", 3)
+    stage.run("b", 1, priority=20)
     await stage.try_pod("wide", requests={"cpu": "3"})
     assert stage.evicted == []
 
@@ -147,8 +104,8 @@ async def test_a_pod_that_waits_is_tried_again_when_others_borrow_what_its_share
 
 async def test_so_is_one_of_which_others_are_in_the_way_that_may_take_nothing_back() -> None:
     stage = Sharing(COMPANY, a_team("a", "3", reclaim="Any"), a_team("b", "1"))
-    running(stage, "a", 3)
-    running(stage, "b", 1, priority=20)
+    stage.run("a", 3)
+    stage.run("b", 1, priority=20)
     for number in range(MAX_TRIED):
         await stage.try_pod(f"above-{number}", requests={"cpu": f"{4 + number}"})
     await stage.try_pod("wide", requests={"cpu": "3"})
@@ -241,7 +198,7 @@ async def test_a_pod_that_found_nobody_to_evict_is_tried_again_after_five_minute
 
 async def test_lower_priority_takes_back_from_lower_pods_only() -> None:
     stage = Sharing(COMPANY, a_team("a", reclaim="LowerPriority"), a_team("b"))
-    running(stage, "b", 4, priority=5)
+    stage.run("b", 4, priority=5)
     await stage.try_pod("equal", priority=5)
     assert stage.evicted == []
 
@@ -252,8 +209,8 @@ async def test_lower_priority_takes_back_from_lower_pods_only() -> None:
 
 async def test_only_who_borrows_gives_back() -> None:
     stage = Sharing(COMPANY, a_team("a", reclaim="Any"), a_team("b"), a_team("c", "0"))
-    running(stage, "b", 2)
-    running(stage, "c", 2, priority=100)
+    stage.run("b", 2)
+    stage.run("c", 2, priority=100)
 
     await stage.try_pod("mine")
 
@@ -266,7 +223,7 @@ async def test_only_who_borrows_gives_back() -> None:
 )
 async def test_within_a_share_a_pod_takes_the_place_of_a_lower_one(policy: Any, victims: list[str]) -> None:
     full = Sharing(DeclaredShare("company", maximum={"cpu": "2"}), a_team("a", within_share=policy))
-    running(full, "a", 2)
+    full.run("a", 2)
 
     full.pod("higher", priority=1)
     await full.schedule()
@@ -290,39 +247,13 @@ async def test_of_equal_priority_only_those_that_came_later_are_evicted_within_a
     assert full.evicted == ["a/new"]
 
 
-async def test_what_is_needed_may_be_spread_over_several_nodes() -> None:
-    stage = teams("n1", "n2", "n3", "n4", reclaim="Any")
-
-    await stage.try_pod("wide", requests={"cpu": "2"})
-
-    assert stage.evicted == ["b/b-2", "b/b-3"]
-
-
 async def test_the_victim_is_on_a_node_where_the_pod_fits_then() -> None:
     """The least important one is on a node that the pod may not use."""
     stage = Sharing(COMPANY, a_team("a", reclaim="Any"), a_team("b"), node=a_node("n", cpu="2", memory="64Gi"))
     stage.under_test.see(a_node("m", cpu="2", memory="64Gi", labels={"disk": "ssd"}))
-    running(stage, "b", 4, ("m", "n"))
+    stage.run("b", 4, ("m", "n"))
 
     await stage.try_pod("mine", node_selector={"disk": "ssd"})
-
-    assert stage.evicted == ["b/b-2"]
-
-
-async def test_nobody_is_evicted_for_a_pod_that_fits_on_no_node_then() -> None:
-    stage = teams(reclaim="Any")
-    stage.pod("elsewhere", node_selector={"no": "such"})
-
-    await stage.try_pod("huge", requests={"cpu": "5"}, priority=100)
-
-    assert stage.evicted == []
-
-
-async def test_pods_under_a_budget_are_taken_last() -> None:
-    stage = teams(reclaim="Any")
-    stage.protect("b-3", "b")
-
-    await stage.try_pod("mine")
 
     assert stage.evicted == ["b/b-2"]
 
@@ -410,7 +341,7 @@ async def test_of_many_pods_the_least_important_anywhere_goes() -> None:
     stage = Sharing(COMPANY, a_team("a", "10", reclaim="Any"), a_team("b", "50"))
     for name in nodes:
         stage.under_test.see(a_node(name, cpu="64", memory="64Gi"))
-    running(stage, "b", 60, nodes, priority=1)
+    stage.run("b", 60, nodes, priority=1)
     stage.pod("least", namespace="b", node_name="n29")
     stage.delete("b-59")
 
@@ -440,7 +371,7 @@ def with_a_whole_group(count: int, others: int) -> Sharing:
     stage.engine.object_handlers.object_changed(POD_GROUP, pod_groups.PodGroup(metadata=metadata, spec=spec))
     for number in range(count):
         stage.pod(f"g-{number}", namespace="b", node_name="n", group="g")
-    running(stage, "b", others, priority=1)
+    stage.run("b", others, priority=1)
     return stage
 
 
@@ -461,7 +392,7 @@ async def test_a_tree_of_groups_that_is_disrupted_as_a_whole_goes_as_one() -> No
         stage.engine.object_handlers.object_changed(kind, pod_groups.PodGroup(metadata=metadata, spec=spec))
     for name in ("g", "h"):
         stage.pod(f"{name}-0", namespace="b", node_name="n", group=name)
-    running(stage, "b", 2, priority=1)
+    stage.run("b", 2, priority=1)
 
     await stage.try_pod("mine")
 
@@ -503,7 +434,7 @@ def fair_teams(order: str, **weights: float) -> Sharing:
     both = {"a": 1.0, "b": 1.0, **weights}.items()
     teams = [DeclaredShare(name, "company", namespaces=(name,), reclaim="Any", weight=each) for name, each in both]
     stage = Sharing(company, *teams, arguments={"order": order})
-    running(stage, "b", 8)
+    stage.run("b", 8)
     return stage
 
 
@@ -517,7 +448,7 @@ async def settled(stage: Sharing) -> int:
             return gone
         for victim in victims:
             team, name = victim.split("/")
-            stage.delete(leave(stage, name))
+            stage.delete(stage.leave(name))
             stage.pod(f"{name}-again", namespace=team, priority=10)
         gone += len(victims)
     raise AssertionError("they evict each other in circles")

@@ -1,48 +1,101 @@
 """Quotas below their minimum take back what others have borrowed: whom that costs, and when nobody is evicted."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from datetime import timedelta
 
-from scheduler import framework as fw
-from scheduler.api.objects import PodCondition, PodStatus
+import pytest
+
+from scheduler.api.objects import PodStatus
 from scheduler.framework.shares import DeclaredShare
 from scheduler.testing import a_node
 from tests.fakes import settle
 from tests.unit.cycle.fakes import newer
-from tests.unit.quota.waiting.shares import Sharing
+from tests.unit.quota.waiting.shares import START, Sharing
 from tests.unit.quota.waiting.test_capacity_scheduling_cases import WITHOUT_DEFAULT_PREEMPTION
-
-BUDGET = "policy/PodDisruptionBudget"
-START = datetime(2026, 1, 1, tzinfo=UTC)
-LEAVING = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
+from tests.unit.quota.waiting.test_policies import teams
 
 
-def borrowing(count: int = 4, *nodes: str) -> Sharing:
+def guarantee(stage: Sharing, **cores: str) -> None:
+    """Let the watch show quotas: namespace → the cores that it is guaranteed; each may use four."""
+    for namespace, cpu in cores.items():
+        stage.quota(namespace, minimum={"cpu": cpu, "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
+
+
+def borrowing(*nodes: str) -> Sharing:
     """Two quotas of two cores each; `b` uses all four, spread over the nodes."""
     stage = Sharing()
     for name in nodes:
         stage.under_test.see(a_node(name, cpu="64", memory="64Gi"))
-    for namespace in ("a", "b"):
-        stage.quota(namespace, minimum={"cpu": "2", "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
-    at = nodes or ("n",)
-    for number in range(count):
-        started = PodStatus(start_time=START + timedelta(seconds=number))
-        stage.pod(f"b-{number}", namespace="b", node_name=at[number % len(at)], status=started)
+    guarantee(stage, a="2", b="2")
+    stage.run("b", 4, nodes or ("n",))
     return stage
 
 
-def leaving(stage: Sharing, pod: fw.Pod) -> None:
-    """Let the watch show that a pod is being deleted because it was preempted."""
-    stage.under_test.see(newer(pod, deletion_timestamp="2026-01-01T00:00:00Z", conditions=(LEAVING,)))
+def borrowing_as_declared(*nodes: str) -> Sharing:
+    return teams(*nodes, reclaim="Any")
 
 
-async def test_what_is_borrowed_is_given_back_by_the_newest_and_no_more_of_it() -> None:
+of_both_kinds = pytest.mark.parametrize("borrowing", [borrowing, borrowing_as_declared], ids=["quotas", "shares"])
+Borrowing = Callable[..., Sharing]
+
+
+@of_both_kinds
+async def test_what_is_borrowed_is_given_back_by_the_newest_and_the_pod_starts_when_that_is_gone(
+    borrowing: Borrowing,
+) -> None:
     stage = borrowing()
-
     pod = await stage.try_pod("mine")
-
     assert stage.evicted == ["b/b-3"]
     assert [each.uid for each in stage.engine.nominator.nominated_pods("n")] == [pod.uid]
+    victim = stage.leave("b-3")
+    await stage.schedule(400)
+
+    stage.delete(victim)
+    await stage.schedule()
+
+    assert stage.placed == ["b-0", "b-1", "b-2", "mine"]
+    assert stage.evicted == ["b/b-3"]
+
+
+@of_both_kinds
+async def test_several_pods_take_no_more_than_is_borrowed(borrowing: Borrowing) -> None:
+    stage = borrowing()
+    for name in ("first", "second", "third"):
+        stage.pod(name)
+
+    await stage.schedule()
+
+    assert sorted(set(stage.evicted)) == ["b/b-2", "b/b-3"]
+
+
+@of_both_kinds
+async def test_what_is_needed_may_be_spread_over_several_nodes(borrowing: Borrowing) -> None:
+    stage = borrowing("n1", "n2", "n3", "n4")
+
+    await stage.try_pod("wide", requests={"cpu": "2"})
+
+    assert stage.evicted == ["b/b-2", "b/b-3"]
+
+
+@of_both_kinds
+async def test_nobody_is_evicted_for_a_pod_that_fits_on_no_node_then(borrowing: Borrowing) -> None:
+    stage = borrowing()
+    stage.pod("elsewhere", node_selector={"no": "such"})
+
+    await stage.try_pod("huge", requests={"cpu": "5"}, priority=100)
+
+    assert stage.evicted == []
+
+
+@of_both_kinds
+async def test_pods_under_a_budget_are_taken_last(borrowing: Borrowing) -> None:
+    stage = borrowing()
+    stage.protect("b-3", "b")
+
+    await stage.try_pod("mine")
+
+    assert stage.evicted == ["b/b-2"]
 
 
 async def test_two_that_wait_for_their_victims_are_both_woken_when_these_are_gone() -> None:
@@ -77,11 +130,9 @@ async def test_a_more_important_pod_does_not_stand_behind_one_like_it_for_which_
 
 async def test_what_a_pod_has_taken_back_is_not_lost_behind_an_older_one_that_waits() -> None:
     stage = borrowing()
-    stage.quota("a", minimum={"memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
-    stage.quota("b", minimum={"cpu": "4", "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
+    guarantee(stage, a="0", b="4")
     older = await stage.try_pod("older")
-    for namespace in ("b", "a"):
-        stage.quota(namespace, minimum={"cpu": "2", "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
+    guarantee(stage, b="2", a="2")
     newer_one = await stage.try_pod("newer")
     assert stage.engine.nominator.node_of(newer_one.uid) == "n"
 
@@ -95,14 +146,12 @@ async def test_what_a_pod_has_taken_back_is_not_lost_behind_an_older_one_that_wa
 
 async def test_a_pod_is_tried_again_once_another_quota_says_that_others_borrow_what_is_guaranteed_to_it() -> None:
     stage = borrowing()
-    stage.quota("a", minimum={"memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
-    stage.quota("b", minimum={"cpu": "4", "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
+    guarantee(stage, a="0", b="4")
     await stage.try_pod("mine")
     await stage.after_a_look()
     assert stage.evicted == []
 
-    for namespace in ("b", "a"):
-        stage.quota(namespace, minimum={"cpu": "2", "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
+    guarantee(stage, b="2", a="2")
     await stage.after_a_look()
 
     assert stage.evicted == ["b/b-3"]
@@ -110,13 +159,11 @@ async def test_a_pod_is_tried_again_once_another_quota_says_that_others_borrow_w
 
 async def test_a_pod_that_will_be_tried_has_what_comes_free_before_a_newer_one_and_evicts_nobody() -> None:
     stage = borrowing()
-    stage.quota("a", minimum={"memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
-    stage.quota("b", minimum={"cpu": "4", "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
+    guarantee(stage, a="0", b="4")
     older = stage.pod("older")
     stage.clock.advance(1)
     newer_one = await stage.try_pod("newer")
-    for namespace in ("b", "a"):
-        stage.quota(namespace, minimum={"cpu": "2", "memory": "64Gi"}, maximum={"cpu": "4", "memory": "64Gi"})
+    guarantee(stage, b="2", a="2")
     stage.engine.share_parts.catch_up()
     assert stage.where(older) == "backoff"
 
@@ -223,55 +270,6 @@ async def test_a_pod_that_its_own_preemption_has_held_back_is_tried_when_that_is
     assert stage.placed == [pod.name for pod in high]
 
 
-async def test_the_pod_starts_when_its_victim_is_gone_and_evicts_nobody_else_meanwhile() -> None:
-    stage = borrowing()
-    await stage.try_pod("mine")
-    victim = stage.running("b-3")
-    leaving(stage, victim)
-    await stage.schedule(400)
-    assert stage.evicted == ["b/b-3"]
-
-    stage.delete(victim)
-    await stage.schedule()
-
-    assert stage.placed == ["b-0", "b-1", "b-2", "mine"]
-    assert stage.evicted == ["b/b-3"]
-
-
-async def test_nobody_goes_below_its_minimum() -> None:
-    stage = borrowing()
-    stage.pod("first")
-    stage.pod("second")
-
-    await stage.try_pod("third")
-
-    assert sorted(set(stage.evicted)) == ["b/b-2", "b/b-3"]
-
-
-async def test_what_is_needed_may_be_spread_over_several_nodes() -> None:
-    stage = borrowing(4, "n1", "n2", "n3", "n4")
-
-    await stage.try_pod("wide", requests={"cpu": "2"})
-
-    assert stage.evicted == ["b/b-2", "b/b-3"]
-
-
-async def test_nobody_is_evicted_for_a_pod_that_fits_on_no_node_then() -> None:
-    stage = borrowing()
-
-    await stage.try_pod("elsewhere", node_selector={"no": "such"})
-
-    assert stage.evicted == []
-
-
-async def test_nobody_is_evicted_for_a_pod_above_its_own_maximum() -> None:
-    stage = borrowing()
-
-    await stage.try_pod("huge", requests={"cpu": "5"}, priority=100)
-
-    assert stage.evicted == []
-
-
 async def test_above_its_minimum_a_pod_takes_the_place_of_a_lower_one_of_its_own_quota() -> None:
     stage = borrowing()
     await stage.try_pod("equal", namespace="b")
@@ -280,15 +278,6 @@ async def test_above_its_minimum_a_pod_takes_the_place_of_a_lower_one_of_its_own
     await stage.try_pod("high", namespace="b", priority=10)
 
     assert stage.evicted == ["b/b-3"]
-
-
-async def test_pods_under_a_budget_are_taken_last() -> None:
-    stage = borrowing()
-    stage.protect("b-3", "b")
-
-    await stage.try_pod("mine")
-
-    assert stage.evicted == ["b/b-2"]
 
 
 async def test_pods_under_a_budget_stay_where_their_quota_gives_enough_without_them() -> None:
@@ -371,7 +360,7 @@ async def test_where_both_are_enabled_nodes_are_the_matter_of_default_preemption
 async def test_victims_that_leave_for_one_pod_count_for_the_next_and_no_more_go_than_are_missing() -> None:
     stage = borrowing()
     await stage.try_pod("first")
-    leaving(stage, stage.running("b-3"))
+    stage.leave("b-3")
 
     await stage.try_pod("second")
 
