@@ -2,6 +2,7 @@
 
 import signal
 import threading
+from functools import partial
 
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.fresh import loadmaster as loadmaster
@@ -55,6 +56,8 @@ def test_a_pod_that_fits_nowhere_is_told_why_and_bound_when_a_node_comes(
     scheduled = wait_until(lambda: condition(api.get("Pod", "big", namespace), "PodScheduled"), 10, "the condition")
     assert scheduled is not None
     assert (scheduled["status"], scheduled["reason"], scheduled["message"]) == ("False", "Unschedulable", expected)
+    oldest = partial(metric, loadmaster.port, "loadmaster_oldest_pending_pod_age_seconds")
+    assert oldest(queue="active") == 0 < oldest(queue="unschedulable") < 60
     (large,) = make_nodes(1, cpu="8")
     wait_until(lambda: node_of(api.get("Pod", "big", namespace)) == large, 15, "the pod is on the new node")
 

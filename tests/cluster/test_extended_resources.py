@@ -16,8 +16,8 @@ from tests.cluster.conftest import MakeNodes
 from tests.cluster.devices import CLAIM, a_claim, device_class, devices_on, wait_bound, wait_refused
 from tests.cluster.fresh import loadmaster as loadmaster
 from tests.cluster.fresh import rbac as rbac
-from tests.cluster.loadmaster import metric, node_of, start
-from tests.controlplane import Client, Cluster, Component, ControlPlane, a_pod, wait_until
+from tests.cluster.loadmaster import metric, start
+from tests.controlplane import Client, Cluster, Component, ControlPlane, a_pod
 from tests.controlplane.client import Object
 
 GPU = "example.com/gpu"
@@ -108,14 +108,6 @@ def test_a_pod_waits_for_devices_and_gets_them_when_another_has_ended(
     assert wait_bound(api, namespace, "second") == gpu_node
 
 
-def test_a_pod_waits_for_the_class(api: Client, loadmaster: Component, namespace: str, gpu_node: str) -> None:
-    api.create(asking("early", 1, "example.com/later"), namespace)
-    wait_refused(api, namespace, "early", "Insufficient example.com/later")
-
-    with device_class(api, "later", extendedResourceName="example.com/later"):
-        assert wait_bound(api, namespace, "early") == gpu_node
-
-
 def test_a_claim_that_was_left_behind_is_replaced(api: Client, cluster: Cluster, namespace: str, gpu_node: str) -> None:
     pod = api.create(asking("again", 4), namespace)
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "again", "uid": pod["metadata"]["uid"], "controller": True}
@@ -134,26 +126,6 @@ def test_a_claim_that_was_left_behind_is_replaced(api: Client, cluster: Cluster,
         assert its_claim(api, namespace, "again")["metadata"]["name"] != "left-behind"
         names = [each["metadata"]["name"] for each in api.list(CLAIM, namespace)]
     assert "left-behind" not in names
-
-
-def test_many_pods_share_the_devices_and_leave_no_claim_behind(
-    api: Client, loadmaster: Component, namespace: str, gpu_node: str
-) -> None:
-    names = [f"pod-{i}" for i in range(12)]
-    for name in names:
-        api.create(asking(name, 1), namespace)
-
-    def bound() -> list[str]:
-        return [name for name in names if node_of(api.get("Pod", name, namespace))]
-
-    wait_until(lambda: len(bound()) == 4, 20, "as many are bound as there are devices")
-    taken = [
-        each["device"]
-        for name in bound()
-        for each in its_claim(api, namespace, name)["status"]["allocation"]["devices"]["results"]
-    ]
-    assert sorted(taken) == ["gpu-0", "gpu-1", "gpu-2", "gpu-3"]
-    assert len(api.list(CLAIM, namespace)) == 4
 
 
 def test_a_claim_is_recognised_as_ours_when_the_answer_to_its_creation_was_lost(

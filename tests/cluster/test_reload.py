@@ -92,37 +92,6 @@ def loadmaster(cluster: Cluster, mounted: Mounted, namespace: str) -> Iterator[C
         yield process
 
 
-PICKY = """\
-from scheduler import framework as fw
-
-
-class Picky(fw.FilterPlugin):
-    name = "Picky"
-    reads_raw_pods = {raw}
-
-    def events_to_register(self):
-        return ()
-
-    def filter(self, state, pod, node):
-        return None if {condition} else fw.unschedulable("not to my taste")
-"""
-
-
-HOLDS = """\
-from scheduler import framework as fw
-
-
-class Holds(fw.PermitPlugin):
-    name = "Holds"
-
-    def kept(self):
-        {kept}
-
-    def permit(self, state, pod, node_name):
-        return fw.PermitWait({seconds}) if {seconds} else None
-"""
-
-HOLD_SECONDS = 12
 """Longer than a change takes to be noticed."""
 
 
@@ -132,12 +101,6 @@ def reloads(loadmaster: Component, result: str) -> float:
 
 def until_taken_over(loadmaster: Component, count: int, seconds: float = NOTICED) -> None:
     wait_until(lambda: reloads(loadmaster, "success") >= count, seconds, "the configuration is taken over")
-
-
-def until_on_hold(api: Client, pod: str, namespace: str) -> None:
-    """A pod that Permit holds is nominated to the node that it is to have."""
-    nominated = "nominatedNodeName"
-    wait_until(lambda: nominated in api.get("Pod", pod, namespace)["status"], 10, f"{pod} is on hold")
 
 
 def until_bound(api: Client, pod: str, namespace: str) -> None:
@@ -186,61 +149,3 @@ def test_a_new_plugin_waits_for_its_permission_then_sees_its_objects_and_goes_ag
     api.create(a_pod("last", namespace))
     until_bound(api, "last", namespace)
     assert metric(loadmaster.port, "loadmaster_watch_events_total", resource=BUDGETS) == watched
-
-
-def test_a_plugin_file_that_comes_and_changes_places_pods_without_a_restart(
-    cluster: Cluster, api: Client, namespace: str, make_nodes: MakeNodes, mounted: Mounted, tmp_path: Path
-) -> None:
-    make_nodes(1)
-    directory = tmp_path / "plugins"
-    directory.mkdir()
-    with start(cluster, f"--config={mounted.path}", f"--plugin-dir={directory}") as loadmaster:
-        api.create(a_pod("before", namespace))
-        until_bound(api, "before", namespace)
-
-        (directory / "picky.py").write_text(PICKY.format(raw=False, condition="False"))
-        mounted.profiles(a_profile("loadmaster", "Picky"))
-        until_taken_over(loadmaster, 1, RETRIED)
-        liked = a_pod("liked", namespace)
-        liked["metadata"]["annotations"] = {"taste": "good"}
-        api.create(liked)
-        wait_until(lambda: "not to my taste" in message(api, "liked", namespace), 10, "the plugin refuses the pod")
-
-        # Pods are read again with their JSON, also those that were there before.
-        condition = 'pod.annotations.get("taste") == "good"'
-        (directory / "picky.py").write_text(PICKY.format(raw=True, condition=condition))
-
-        until_taken_over(loadmaster, 2, RETRIED)
-        until_bound(api, "liked", namespace)
-        api.create(a_pod("disliked", namespace))
-        wait_until(lambda: bool(message(api, "disliked", namespace)), 10, "the plugin refuses the pod")
-
-
-def test_a_pod_on_hold_outlives_a_reload_and_the_fault_of_the_plugin_that_is_replaced(
-    cluster: Cluster, api: Client, namespace: str, make_nodes: MakeNodes, mounted: Mounted, tmp_path: Path
-) -> None:
-    make_nodes(1)
-    directory = tmp_path / "plugins"
-    directory.mkdir()
-    file = directory / "holds.py"
-    file.write_text(HOLDS.format(kept='raise RuntimeError("broken")', seconds=HOLD_SECONDS))
-    mounted.profiles(a_profile("loadmaster", "Holds"))
-    env = {"POD_NAMESPACE": namespace, "POD_NAME": "the-scheduler"}
-    with start(cluster, f"--config={mounted.path}", f"--plugin-dir={directory}", env=env) as loadmaster:
-        api.create(a_pod("held", namespace))
-        until_on_hold(api, "held", namespace)
-
-        file.write_text(HOLDS.format(kept="return None", seconds=0))
-        until_taken_over(loadmaster, 1, RETRIED)
-        was_on_hold = not node_of(api.get("Pod", "held", namespace))
-        api.create(a_pod("next", namespace))
-
-        until_bound(api, "next", namespace)
-        assert was_on_hold
-        # Its old plugin refuses it in the end, and the new one lets it go.
-        wait_until(lambda: bool(node_of(api.get("Pod", "held", namespace))), 2 * HOLD_SECONDS, "the pod is bound")
-        events = api.list("events.k8s.io/v1/Event", namespace)
-        notes = [each["note"] for each in events if each["reason"] == "PluginStateLost"]
-        assert len(notes) == 1
-        assert f"{file}:8: RuntimeError: broken" in notes[0]
-        assert metric(loadmaster.port, "loadmaster_task_failures_total") == 0

@@ -14,7 +14,6 @@ from typing import Any, Final
 import pytest
 
 from scheduler.__main__ import main
-from scheduler.replay.recorder import OTHER_CONFIG
 from tests.cluster.devices import a_claim, device_class, devices_on
 from tests.cluster.extender_server import ExtenderServer, Slow
 from tests.cluster.loadmaster import install_rbac, node_of
@@ -213,60 +212,3 @@ def test_what_a_running_scheduler_decides_is_decided_again(
     assert "preemption: " in texts
     assert any(decision[7] for decision in recorded), "room was made for some"
     assert "not in the mood" in texts
-
-
-def test_another_configuration_ends_a_recording_which_is_whole(
-    admin: Client,
-    loadmaster: Component,
-    extender: ExtenderServer,
-    config: Path,
-    user: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    path = tmp_path / "short.trace"
-    with recording(path, user) as process:
-        wait_until(lambda: path.exists() and path.stat().st_size > 0, 20, "the recording has begun")
-        admin.create(a_pod("before", cpu="10m"), NAMESPACE)
-        wait_until(lambda: node_of(admin.get("Pod", "before", NAMESPACE)), 20, "a pod is bound")
-        config.write_text(CONFIG.format(seed=2, url=extender.url, badge=BADGE))
-        said, errors = process.communicate(timeout=60)
-
-    assert process.returncode == 0, errors
-    assert f"it ended because {OTHER_CONFIG}" in said
-    code, document = replayed(capsys, path)
-    assert (code, document["different"], document["trace"]["ended"]) == (0, 0, OTHER_CONFIG)
-    assert document["decisions"] >= 1
-
-
-@pytest.mark.parametrize("end", ["stop", "kill"])
-def test_a_recording_through_an_api_server_that_goes_away_has_what_came(
-    own: ControlPlane,
-    admin: Client,
-    loadmaster: Component,
-    user: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    end: str,
-) -> None:
-    path, name = tmp_path / "lost.trace", f"before-{end}"
-    with recording(path, user) as process:
-        wait_until(lambda: path.exists() and path.stat().st_size > 0, 20, "the recording has begun")
-        admin.create(a_pod(name, cpu="10m"), NAMESPACE)
-        wait_until(lambda: node_of(admin.get("Pod", name, NAMESPACE)), 20, "a pod is bound")
-        size = path.stat().st_size
-        wait_until(lambda: path.stat().st_size > size, 20, "what became of it was recorded")
-        getattr(own.apiserver, end)()
-        try:
-            said, errors = process.communicate(timeout=90)
-        finally:
-            own.apiserver.start()
-
-    assert process.returncode == 0, errors
-    assert "it ended because " in said
-    assert "Traceback" not in errors
-    code, document = replayed(capsys, path)
-    assert (code, document["different"], document["notes"]) == (0, 0, [])
-    assert document["decisions"] >= 1
-    admin.create(a_pod(f"after-{end}", cpu="10m"), NAMESPACE)
-    wait_until(lambda: node_of(admin.get("Pod", f"after-{end}", NAMESPACE)), 60, "a pod is bound after the outage")

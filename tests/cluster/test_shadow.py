@@ -20,22 +20,6 @@ RBAC: Final = Path(__file__).parents[2] / "docs" / "examples" / "shadow.yaml"
 OTHER: Final = "default-scheduler"
 NAMESPACE: Final = "shadowed"
 
-PICKY: Final = """\
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-profiles:
-- pluginConfig:
-  - name: NodeAffinity
-    args:
-      addedAffinity:
-        requiredDuringSchedulingIgnoredDuringExecution:
-          nodeSelectorTerms:
-          - matchExpressions: [{key: pool, operator: In, values: [good]}]
-  - name: NodeResourcesFit
-    args:
-      scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}
-"""
-
 
 @pytest.fixture(scope="module")
 def own() -> Iterator[ControlPlane]:
@@ -155,27 +139,6 @@ def test_the_shadow_of_kube_scheduler_agrees_with_it_and_writes_nothing(
     assert not [name for name in leases if "loadmaster" in name]
     assert "The shadow has ended" in log
     assert "decisions=61 alike=61" in log
-
-
-def test_another_configuration_says_where_and_why_it_would_differ(
-    own: ControlPlane, admin: Client, reader: str, tmp_path: Path
-) -> None:
-    config = tmp_path / "picky.yaml"
-    config.write_text(PICKY)
-    with shadow(own, f"--config={config}") as process:
-        play(admin, "picky")
-        wait_until(lambda: about(process, reader)["decisions"] == 61, 10, "all are judged")
-        found = about(process, reader)
-
-    counts = found["verdicts"]
-    assert counts["refused"] > 5
-    assert counts["other_node"] > 5
-    by_plugin = {(each["verdict"], each["plugin"]) for each in found["plugins"]}
-    assert {("refused", "NodeAffinity"), ("other_node", "NodeResourcesFit")} <= by_plugin
-    refused = next(each for each in found["latest"] if each["verdict"] == "refused")
-    assert int(refused["there"].removeprefix("node-")) % 2 == 0
-    assert refused["plugin"] == "NodeAffinity"
-    assert "didn't match" in refused["message"]
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
