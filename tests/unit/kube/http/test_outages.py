@@ -17,6 +17,12 @@ from tests.unit.kube.fake_api import client_of
 from tests.unit.kube.raw_server import RawServer
 
 
+def because_of(error: Exception) -> NotSent:
+    not_sent = NotSent("not sent")
+    not_sent.__cause__ = error
+    return not_sent
+
+
 @pytest.mark.parametrize(
     ("status", "expected"), [(200, False), (401, False), (403, False), (404, False), (429, True), (500, True)]
 )
@@ -34,6 +40,7 @@ def test_the_status_of_an_answer_tells(status: int, expected: bool) -> None:
         pytest.param(TimeoutError(), True, id="silence"),
         pytest.param(ListFailed("not JSON"), False, id="an answer that cannot be read"),
         pytest.param(KeyError("getpwuid"), False, id="an error of our own"),
+        pytest.param(because_of(ConfigError(["kubeconfig: wrong"])), False, id="a configuration that is to blame"),
     ],
 )
 def test_the_kind_of_an_error_tells(error: Exception, expected: bool) -> None:
@@ -56,19 +63,3 @@ async def test_a_certificate_that_cannot_be_verified_is_no_outage(tmp_path: Path
                 await client.session.get(f"https://{server.url}/api/v1/pods")
 
     assert [is_outage(error) for error in (ours_raised.value, theirs_raised.value)] == [False, False]
-
-
-@pytest.mark.parametrize("verb", ["GET", "POST"])
-async def test_an_api_server_that_is_away_is_an_outage(tmp_path: Path, verb: str) -> None:
-    async with client_of(tmp_path, "http://127.0.0.1:1") as client:
-        with pytest.raises(NotSent) as raised:
-            await client.call(Operation(verb, "pods", CallLimit(1)), "/api/v1/pods", b"{}")
-
-    assert is_outage(raised.value)
-
-
-def test_what_our_configuration_is_to_blame_for_is_no_outage() -> None:
-    error = NotSent("not sent")
-    error.__cause__ = ConfigError(["kubeconfig: wrong"])
-
-    assert not is_outage(error)

@@ -15,7 +15,7 @@ from scheduler.kube.http.operations import Operation
 from scheduler.kube.http.retries import Outcome
 from scheduler.kube.writes.api_writer import PluginWriter, has_all
 from scheduler.process.virtual_time import run_virtually
-from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client
+from tests.unit.kube.fake_api import Answer, FakeApi, fake_client
 from tests.unit.kube.writes.script import NextCall, end_of
 
 CLAIM = "/api/v1/namespaces/default/persistentvolumeclaims/data"
@@ -105,30 +105,6 @@ async def test_an_update_puts_a_whole_object_or_a_part_of_it(tmp_path: Path) -> 
     assert (found.metadata.name, found.metadata.resource_version) == ("gpu", "3")
     assert request.body == content
     assert request.headers["Content-Type"] == "application/json"
-
-
-async def test_a_write_whose_answer_is_lost_is_settled(tmp_path: Path) -> None:
-    after = {"metadata": {"resourceVersion": "8", "annotations": {"node": "a"}}}
-
-    api = FakeApi()
-    api.on(f"PATCH {CLAIM}", LOST, Answer(409, {"message": "newer"}))
-    api.on(f"GET {CLAIM}", Answer(200, after))
-    async with fake_client(tmp_path, api) as client:
-        found = await PluginWriter(client).patch(PERSISTENT_VOLUME_CLAIM, "data", "default", PATCH)
-
-    assert found.metadata.resource_version == "8"
-    assert [request.method for request in api.requests] == ["PATCH", "PATCH", "GET"]
-
-
-async def test_a_plugin_sees_the_status_of_a_refusal(tmp_path: Path) -> None:
-    api = FakeApi()
-    api.on(f"PATCH {CLAIM}", Answer(409, {"message": "the object has been modified"}))
-    async with fake_client(tmp_path, api) as client:
-        with pytest.raises(ApiError) as raised:
-            await PluginWriter(client).patch(PERSISTENT_VOLUME_CLAIM, "data", "default", PATCH)
-    error = raised.value
-
-    assert (error.status, str(error)) == (409, "the object has been modified")
 
 
 EXTENDED_CLAIM = {

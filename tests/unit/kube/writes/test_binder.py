@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.framework.errors import BindRejected
 from scheduler.kube.http.client import AnswerLost, Client, NotSent, Reply
 from scheduler.kube.http.retries import WRITES, Outcome
 from scheduler.kube.writes.binder import ApiBinder
@@ -134,15 +133,6 @@ async def test_a_lost_answer_is_settled_by_a_read(tmp_path: Path) -> None:
     assert failure.endswith("the server closed the connection before the whole answer had come")
     assert len(api.seen(BINDING)) == 1
     assert sample(metrics, "loadmaster_bind_outcomes_settled_total", found="bound") == 1
-
-
-async def test_a_pod_bound_elsewhere_is_rejected(tmp_path: Path) -> None:
-    api = FakeApi()
-    api.on(BINDING, Answer(409, {"message": "already assigned"}))
-    api.on(GET_POD, bound_to("n2"))
-    async with fake_client(tmp_path, api) as client:
-        with pytest.raises(BindRejected, match="bound to node 'n2'"):
-            await ApiBinder(client, Metrics()).bind(POD, "n1")
 
 
 async def test_bindings_in_flight_are_limited(tmp_path: Path) -> None:

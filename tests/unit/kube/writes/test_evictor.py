@@ -7,7 +7,6 @@ import msgspec
 import pytest
 
 from scheduler.api.objects import PodCondition, PodStatus
-from scheduler.framework.errors import ClusterError
 from scheduler.kube.http.client import AnswerLost, Client, NotSent, Reply
 from scheduler.kube.http.retries import WRITES, Outcome
 from scheduler.kube.writes.evictor import ApiEvictor
@@ -128,18 +127,6 @@ async def test_a_condition_that_is_there_is_not_set_again(tmp_path: Path) -> Non
 
     assert await evict(tmp_path, api, conditions=(condition,))
     assert [request.method for request in api.requests] == ["DELETE"]
-
-
-async def test_a_pod_that_is_gone_is_no_error(tmp_path: Path) -> None:
-    assert not await evict(tmp_path, FakeApi())
-
-
-async def test_a_refusal_is_told(tmp_path: Path) -> None:
-    api = FakeApi()
-    api.on(PATCH, Answer(403, {"message": "not allowed"}))
-
-    with pytest.raises(ClusterError, match="evicting pod shop/web: not allowed"):
-        await evict(tmp_path, api)
 
 
 async def test_a_nomination_is_cleared_in_the_background(tmp_path: Path) -> None:
