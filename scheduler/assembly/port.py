@@ -8,6 +8,7 @@ separate from those that schedule, since a replica that does not lead has to ans
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from importlib import metadata
 from typing import Any, Final, Protocol
 
@@ -31,7 +32,7 @@ from scheduler.serve.access.authentication import Authentication
 from scheduler.serve.access.authorization import Authorization
 from scheduler.serve.endpoints.debug_pages import Memory, Profile
 from scheduler.serve.endpoints.exposition import metric_pages
-from scheduler.serve.endpoints.zpages import Configz, Flagz, Statusz, Verbosity
+from scheduler.serve.endpoints.zpages import Configz, Flagz, Statusz, set_verbosity
 from scheduler.serve.port.http import HttpServer, Page, Pages, QueriedPage, Setting
 
 COMPONENT: Final = "loadmaster"
@@ -85,7 +86,7 @@ class Inside:
     def __init__(self, options: RunOptions, gates: FeatureGates, levels: Levels) -> None:
         self._flags = options.flags
         self._gates = gates
-        self.settings: dict[str, Setting] = {"/debug/flags/v": Verbosity(levels.set)}
+        self.settings: dict[str, Setting] = {"/debug/flags/v": partial(set_verbosity, levels.set)}
 
     def show_gates(self, metrics: Metrics) -> None:
         """Add the feature gates to the metrics, as kube-scheduler has them."""

@@ -96,18 +96,13 @@ class Statusz:
         return Answer(200, text.encode(), TEXT)
 
 
-class Verbosity:
-    """The verbosity of the log: `PUT` a number."""
-
-    def __init__(self, set_: Callable[[int], None]) -> None:
-        self._set = set_
-
-    def put(self, body: bytes) -> Answer:
-        text = body.decode("ascii", "replace").strip()
-        if not (text.isascii() and text.isdigit() and int(text) < 2**31):
-            return Answer(400, f"expected a number of at most 2147483647, got {text[:40]!r}\n".encode(), TEXT)
-        self._set(int(text))
-        return Answer(200, f"successfully set klog.logging.verbosity to {text}".encode(), TEXT)
+def set_verbosity(use: Callable[[int], None], body: bytes) -> Answer:
+    """Use the number that was `PUT` as the verbosity of the log."""
+    text = body.decode("ascii", "replace").strip()
+    if not (text.isascii() and text.isdigit() and int(text) < 2**31):
+        return Answer(400, f"expected a number of at most 2147483647, got {text[:40]!r}\n".encode(), TEXT)
+    use(int(text))
+    return Answer(200, f"successfully set klog.logging.verbosity to {text}".encode(), TEXT)
 
 
 def _structured(kind: str, accept: str) -> str | None:

@@ -47,8 +47,11 @@ class Connection(asyncio.Protocol):
         """`gone`: called once, with the reason, when the connection has ended."""
         self._loop = asyncio.get_running_loop()
         self.address = address
+        """The result of `peer_of`."""
         self.has_spoken = False
+        """Whether a byte has come."""
         self.quiet_since: float | None = self._loop.time()
+        """None while a request is under way."""
         self.plain: socket.socket | None = None
         """The socket, while it is silent or shakes hands."""
         self.ended_by = ""

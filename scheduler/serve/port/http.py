@@ -13,7 +13,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 from types import MappingProxyType, TracebackType
-from typing import Final, Protocol, Self, TypeAlias
+from typing import Final, Self, TypeAlias
 
 from aiohttp import HttpVersion11, web
 
@@ -62,10 +62,8 @@ QueriedPage: TypeAlias = Callable[[Mapping[str, str]], Awaitable[Answer]]
 """Makes an answer for what comes after the `?`."""
 
 
-class Setting(Protocol):
-    """A page that is written; nothing of it is read."""
-
-    def put(self, body: bytes) -> Answer: ...
+Setting: TypeAlias = Callable[[bytes], Answer]
+"""Takes what is written to a page of which nothing is read."""
 
 
 class Pages:
@@ -114,7 +112,7 @@ class Pages:
             body += chunk
             if len(body) > MAX_BODY:
                 return TOO_LONG
-        return setting.put(bytes(body))
+        return setting(bytes(body))
 
     async def _get(self, request: web.BaseRequest) -> Answer:
         page = self._pages.get(request.path)

@@ -49,7 +49,7 @@ class Listener:
         self._handler = handler
         self._limits = limits
         self._ended = metrics.serving_connections_ended
-        self.places: Places[Connection] = Places(limits, self._loop.time)
+        self.places = Places(limits, self._loop.time)
         self._socket: socket.socket | None = None
         # Far more than one may take: they end by their own limit.
         self._handshakes = tasks.jobs("TLS handshake", 3 * limits.handshake_seconds)

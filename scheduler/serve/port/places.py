@@ -14,40 +14,22 @@ of the kubelet finds a place at once. If all are busy, the new one is refused.
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from ipaddress import ip_address
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final
 
+from scheduler.serve.port.connection import Connection
 from scheduler.serve.port.limits import Limits
 
 MAX_RATES: Final = 1024
 """Addresses whose rates are known; beyond them the one that is forgotten came least recently."""
 
 
-class Place(Protocol):
-    """A connection, as its place sees it."""
-
-    address: str
-    """The result of `peer_of`."""
-
-    has_spoken: bool
-    """Whether a byte has come."""
-
-    quiet_since: float | None
-    """None while a request is under way."""
-
-    def evict(self) -> None:
-        """End it at once."""
-
-
-P = TypeVar("P", bound=Place)
-
-
-class Places(Generic[P]):
+class Places:
     """The places and their connections. No I/O."""
 
     def __init__(self, limits: Limits, now: Callable[[], float]) -> None:
         self._limits = limits
         self._now = now
-        self._taken: set[P] = set()
+        self._taken: set[Connection] = set()
         self._by_address: Counter[str] = Counter()
         self._rates: OrderedDict[str, tuple[float, float]] = OrderedDict()
         """By address: how many more it may shake hands, as of when."""
@@ -60,7 +42,7 @@ class Places(Generic[P]):
         """Connections with a request under way."""
         return sum(place.quiet_since is None for place in self._taken)
 
-    def admit(self, place: P) -> bool:
+    def admit(self, place: Connection) -> bool:
         """Give it a place, if need be that of another one, which is evicted; False: refuse it."""
         address = place.address
         if self._by_address[address] >= self._limits.connections_per_address:
@@ -72,7 +54,7 @@ class Places(Generic[P]):
         self._by_address[address] += 1
         return True
 
-    def release(self, place: P) -> None:
+    def release(self, place: Connection) -> None:
         """Its connection has ended. May be called twice."""
         if place in self._taken:
             self._taken.remove(place)
@@ -80,7 +62,7 @@ class Places(Generic[P]):
             if not self._by_address[place.address]:
                 del self._by_address[place.address]
 
-    def evict_where(self, chosen: Callable[[P], bool]) -> None:
+    def evict_where(self, chosen: Callable[[Connection], bool]) -> None:
         """End these connections."""
         for place in tuple(self._taken):
             if chosen(place):
@@ -112,7 +94,7 @@ class Places(Generic[P]):
         self._evict(min(quiet, key=lambda each: each[:3])[3])
         return True
 
-    def _evict(self, place: P) -> None:
+    def _evict(self, place: Connection) -> None:
         self.release(place)
         place.evict()
 

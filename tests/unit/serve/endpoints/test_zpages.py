@@ -3,10 +3,11 @@
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 
-from scheduler.serve.endpoints.zpages import Configz, Flagz, Statusz, Verbosity
+from scheduler.serve.endpoints.zpages import Configz, Flagz, Statusz, set_verbosity
 from scheduler.serve.port.http import Page
 from tests.unit.serve.port.test_http import ADMIN
 from tests.unit.serve.serving import FakeReviews, Served, a_server
@@ -25,7 +26,7 @@ async def served(set_to: list[int] | None = None, always_allow: Sequence[str] = 
             "loadmaster", "1.2.3", "1.36", ("/livez", "/flagz"), iter((1769860800.0, 1769864461.0)).__next__
         ),
     }
-    settings = {"/debug/flags/v": Verbosity(written.append)}
+    settings = {"/debug/flags/v": partial(set_verbosity, written.append)}
     reviews = FakeReviews({"a": ADMIN})
     async with a_server(
         tokens=reviews, rights=reviews, always_allow=always_allow, further=pages, settings=settings

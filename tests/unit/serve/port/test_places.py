@@ -1,9 +1,8 @@
 """Who gets a connection when there are too many."""
 
-from dataclasses import dataclass
-
 import pytest
 
+from scheduler.serve.port.connection import Connection
 from scheduler.serve.port.limits import Limits
 from scheduler.serve.port.places import MAX_RATES, Places, peer_of
 from tests.fakes import FakeClock
@@ -11,12 +10,10 @@ from tests.fakes import FakeClock
 FEW = Limits(connections=6, connections_per_address=3, handshakes_per_second=2.0, burst=4)
 
 
-@dataclass(eq=False)
-class FakePlace:
-    address: str
-    quiet_since: float | None = 0.0
-    has_spoken: bool = True
-    evicted: bool = False
+class FakePlace(Connection):
+    def __init__(self, address: str, quiet_since: float | None = 0.0, has_spoken: bool = True) -> None:
+        self.address, self.quiet_since, self.has_spoken = address, quiet_since, has_spoken
+        self.evicted = False
 
     def evict(self) -> None:
         self.evicted = True
@@ -25,7 +22,7 @@ class FakePlace:
 class Setup:
     def __init__(self) -> None:
         self.clock = FakeClock()
-        self.places: Places[FakePlace] = Places(FEW, self.clock)
+        self.places = Places(FEW, self.clock)
 
     def fill(self, *places: FakePlace) -> list[FakePlace]:
         assert all(self.places.admit(each) for each in places)
