@@ -1,9 +1,9 @@
 """A plugin's handle and a profile for tests, and what tests ask of the engine's parts."""
 
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final
 
 from scheduler import testing
 from scheduler.api.pods.pod import Pod
@@ -29,13 +29,8 @@ from tests.fakes.world import FakeWorld
 Metrics = metrics_module.Metrics
 
 
-class Checked(Protocol):
-    def check(self) -> None:
-        """Raise AssertionError where what is believed is inconsistent."""
-
-
-MADE: Final = deque[Checked](maxlen=8)
-"""What a test has made last that is checked at its end: a generated test makes one an example."""
+CHECKS: Final = deque[Callable[[], None]](maxlen=8)
+"""What is asserted at the end of a test: the last ones only, as a generated test adds one an example."""
 
 
 def a_handle(

@@ -7,16 +7,16 @@ from collections.abc import Generator, Iterator
 import pytest
 
 from tests.fakes import run
-from tests.fakes.engine import MADE
+from tests.fakes.engine import CHECKS
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Generator[None]:
-    """Check that all which the engines of a test believe is consistent at its end."""
-    MADE.clear()
+    """Check at the end of a test that all which its engines believe is consistent."""
+    CHECKS.clear()
     yield
-    for each in MADE:
-        each.check()
+    for check in CHECKS:
+        check()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -21,7 +21,7 @@ from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet, ProfileSpec
 from tests import fakes
 from tests.fakes import Eviction, FakeClock, FakeWorld, a_plugin, sample, settle
-from tests.fakes.engine import MADE
+from tests.fakes.engine import CHECKS
 
 PROFILE = "default-scheduler"
 
@@ -42,7 +42,7 @@ class EngineUnderTest:
         self.handlers = self.engine.handlers
         self.loop = self.engine.loop
         self.framework = next(iter(self.engine.frameworks.values()))
-        MADE.append(self)
+        CHECKS.append(self.check)
 
     def see(self, *objects: fw.Pod | fw.Node) -> None:
         """Hear of objects from the watch."""

@@ -18,7 +18,7 @@ from scheduler.testing import a_node
 from scheduler.testing.handles import profile_of
 from tests import fakes
 from tests.fakes import Event, FakeClock, FakeWorld, Metrics, PlainFilter, plugin, sample, settle
-from tests.fakes.engine import MADE
+from tests.fakes.engine import CHECKS
 
 PROFILE = "default-scheduler"
 
@@ -55,7 +55,7 @@ class Scheduler:
         self.waiting = self.framework.handle.waiting_pods
         for name in nodes:
             self.handlers.node_changed(a_node(name))
-        MADE.append(self)
+        CHECKS.append(self.check)
 
     def pop(self) -> QueuedPod:
         return fakes.pop(self.queue)

@@ -13,7 +13,7 @@ from scheduler.framework.events import POD_GROUP
 from scheduler.groups.cycle import PodGroupCycle
 from scheduler.testing import a_node, a_pod
 from tests.fakes import settle
-from tests.fakes.engine import MADE
+from tests.fakes.engine import CHECKS
 from tests.unit.cycle.fakes import PROFILE, EngineUnderTest, an_engine
 
 GATES = FeatureGates(generic_workload=True)
@@ -25,7 +25,7 @@ class Grouping:
     def __init__(self, *plugins: type[fw.Plugin], nodes: int, **options: Any) -> None:
         self.under_test: EngineUnderTest = an_engine(*plugins, **options)
         self.engine = self.under_test.engine
-        MADE.append(self)
+        CHECKS.append(self.check)
         self._version = 0
         self.patches: list[dict[str, Any]] = []
         """Of statuses, as the API server has taken them."""

@@ -29,6 +29,7 @@ from scheduler.state.nominator import Nominator
 from scheduler.testing import a_pod
 from tests import fakes
 from tests.fakes import FakeClock, sample
+from tests.fakes.engine import CHECKS
 
 PROFILE = "loadmaster"
 FIT, VOLUMES, GATE, QUOTA = "Fit", "Volumes", "Gate", "Quota"
@@ -173,6 +174,7 @@ class QueueUnderTest(SchedulingQueue):
             groups=groups,
             quota=quota,
         )
+        CHECKS.append(self.check_invariants)
 
     def pop_one(self) -> QueuedPod:
         return fakes.pop(self)

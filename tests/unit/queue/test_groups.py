@@ -50,7 +50,6 @@ def test_the_pods_of_a_group_are_popped_as_one() -> None:
     assert [(each.pod.uid, each.attempts) for each in group.members] == [("a", 1), ("b", 1), ("c", 1)]
     assert [queue.where(uid) for uid in ABC] == ["in flight"] * 3
     assert queue.pop_nowait() is None
-    queue.check_invariants()
 
 
 def test_a_group_has_the_priority_of_its_object_and_the_time_of_its_first_pod() -> None:
@@ -107,7 +106,6 @@ def test_one_gated_pod_keeps_the_whole_group_out(uid: str) -> None:
     queue.update(a_member(uid, gates=["g"]), a_member(uid))
 
     assert [queue.where(each) for each in ABC] == ["active"] * 3
-    queue.check_invariants()
 
 
 def test_a_group_whose_gated_pod_is_deleted_is_tried() -> None:
@@ -117,7 +115,6 @@ def test_a_group_whose_gated_pod_is_deleted_is_tried() -> None:
     queue.delete("c")
 
     assert [queue.where(each) for each in ABC] == ["active", "active", ""]
-    queue.check_invariants()
 
 
 class Evictions(PreEnqueuePlugin):
@@ -152,7 +149,6 @@ def test_an_event_that_may_open_the_gate_is_asked_of_all_pods_of_the_group() -> 
     queue.move_all(gone, None, None)
 
     assert queue.where("a") == queue.where("b") == "backoff"
-    queue.check_invariants()
 
 
 def test_two_gates_have_to_open() -> None:
@@ -165,7 +161,6 @@ def test_two_gates_have_to_open() -> None:
     queue.update(None, a_member("b"))
 
     assert queue.where("a") == "active"
-    queue.check_invariants()
 
 
 @pytest.mark.parametrize(
@@ -184,7 +179,6 @@ def test_an_event_that_helps_one_pod_moves_the_group(refused: dict[str, list[str
     queue.move_all(event, None, None)  # type: ignore[arg-type]
 
     assert [queue.where(uid) for uid in ABC] == [place] * 3
-    queue.check_invariants()
 
 
 def test_an_event_while_the_group_is_tried_brings_it_back() -> None:
@@ -208,7 +202,6 @@ def test_a_group_that_was_refused_as_a_whole_waits_for_the_events_of_those_plugi
     queue.move_all(VOLUME_ADD, None, None)
 
     assert queue.where("a") == "backoff"
-    queue.check_invariants()
 
 
 @pytest.mark.parametrize("size", [1, 4])
@@ -245,7 +238,6 @@ def test_pods_that_are_left_after_a_success_are_tried_at_once_in_the_group_s_old
     assert [each.pod.uid for each in queue.pop_group().members] == ["b"]
     assert group.timestamp == group.created
     assert queue.where("a") == ""
-    queue.check_invariants()
 
 
 def test_a_pod_that_comes_while_its_group_is_tried_waits_beside_it() -> None:
@@ -271,7 +263,6 @@ def test_a_pod_that_comes_brings_a_refused_group_back() -> None:
     queue.add(a_member("b"))
 
     assert queue.where("a") == queue.where("b") == "active"
-    queue.check_invariants()
 
 
 def test_pods_wait_beside_a_group_whose_object_is_missing_and_again_when_it_is_deleted() -> None:
@@ -289,7 +280,6 @@ def test_pods_wait_beside_a_group_whose_object_is_missing_and_again_when_it_is_d
     groups.missing.add("g")
     queue.group_changed(groups.key())
     assert queue.where("a") == queue.where("b") == "incomplete"
-    queue.check_invariants()
 
 
 def test_a_pod_that_names_another_group_goes_there() -> None:
@@ -301,7 +291,6 @@ def test_a_pod_that_names_another_group_goes_there() -> None:
     assert queue.pop_group().key.name == "h"  # type: ignore[union-attr]
     assert queue.pop_one().pod.uid == "a"
     assert queue.pop_nowait() is None
-    queue.check_invariants()
 
 
 def test_a_pod_whose_binding_fails_waits_as_its_group() -> None:
@@ -316,7 +305,6 @@ def test_a_pod_whose_binding_fails_waits_as_its_group() -> None:
     assert queue.where("a") == queue.where("b") == "unschedulable"
     queue.move_all(NODE_ADD, None, None)
     assert queue.where("a") == queue.where("b") == "backoff"
-    queue.check_invariants()
 
 
 def test_a_deleted_pod_does_not_come_back_to_its_group() -> None:
@@ -330,7 +318,6 @@ def test_a_deleted_pod_does_not_come_back_to_its_group() -> None:
     queue.group_tried(group, Code.UNSCHEDULABLE)
 
     assert (queue.where("a"), queue.where("b")) == ("", "unschedulable")
-    queue.check_invariants()
 
 
 def test_a_pod_that_changes_once_it_is_back_and_its_group_is_not_has_the_nomination_of_its_new_version() -> None:
@@ -413,7 +400,6 @@ def test_when_other_pods_have_groups_those_that_wait_are_regrouped() -> None:
     groups.are_off = False
     queue.regroup()
     assert len(queue.pop_group().members) == 2
-    queue.check_invariants()
 
 
 def test_a_repair_keeps_groups_together() -> None:
@@ -423,7 +409,6 @@ def test_a_repair_keeps_groups_together() -> None:
     queue.rebuild()
 
     assert [queue.where(uid) for uid in ABC] == ["backoff"] * 3
-    queue.check_invariants()
 
 
 def test_a_group_that_is_not_tried_is_forgotten() -> None:
@@ -432,4 +417,3 @@ def test_a_group_that_is_not_tried_is_forgotten() -> None:
     queue.drop(queue.pop_group())
 
     assert sum(queue.pending_counts().values()) == len(queue.in_flight_pods()) == 0
-    queue.check_invariants()

