@@ -1,6 +1,4 @@
 import math
-import random
-from collections import Counter
 
 import pytest
 from hypothesis import given, settings
@@ -10,8 +8,7 @@ from scheduler.quota.apis.declared import DeclaredShares
 from scheduler.quota.decay import MAX_GONE, MAX_RESOURCES, DecayedUsage
 from scheduler.quota.ledger import Ledger
 from scheduler.quota.order import FairOrder, Head
-from scheduler.quota.share_orders import ByDecayedUsage, ByPriority, Candidate, ShareOrder
-from scheduler.quota.share_refs import ShareRef
+from scheduler.quota.share_orders import ByPriority, Candidate, ShareOrder
 from scheduler.quota.tree import Share, ShareTree
 from scheduler.state.objects import ObjectStore
 
@@ -186,88 +183,6 @@ def test_the_order_that_is_kept_is_the_one_of_a_new_tournament(changes: list[tup
             fresh.offer(each)
 
         assert kept.first() == fresh.first()
-
-
-class Cluster:
-    """Capacity that pods hold for some rounds; each share always has one more pod waiting."""
-
-    def __init__(self, shares: ShareTree, capacity: int, seed: int) -> None:
-        self.shares = shares
-        self.free = capacity
-        self.chance = random.Random(seed)
-        self.ends: dict[int, list[str]] = {}
-        self.now = 0
-
-    def place(self, share: str) -> None:
-        self.free -= 1
-        self.shares.add(share, ONE)
-        self.ends.setdefault(self.now + self.chance.randint(1, 20), []).append(share)
-
-    def tick(self) -> list[str]:
-        """Let a round pass; return the shares whose pods ended."""
-        self.now += 1
-        gone = self.ends.pop(self.now, [])
-        for share in gone:
-            self.free += 1
-            self.shares.remove(share, ONE)
-        return gone
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_no_share_starves_in_fair_order_and_none_waits_longer_than_its_weight_says(seed: int) -> None:
-    weights = {"a": 8.0, "b": 4.0, "c": 2.0, "d": 1.0, "e": 1.0}
-    shares = tree(*(Share(name=name, parent="root", weight=weight) for name, weight in weights.items()), capacity=32)
-    cluster, fair = Cluster(shares, 32, seed), FairOrder(shares)
-    for number, name in enumerate(weights):
-        fair.offer(head(name, priority=-number))
-    held, waited, longest = Counter[str](), Counter[str](), Counter[str]()
-
-    for _ in range(1500):
-        for share in cluster.tick():
-            fair.changed(share)
-        while cluster.free and (first := fair.first()):
-            cluster.place(first.share)
-            fair.changed(first.share)
-            waited[first.share] = 0
-        for name in weights:
-            held[name] += shares.usage(name, "gpu")
-            waited[name] += 1
-            longest[name] = max(longest[name], waited[name])
-
-    total = sum(held.values())
-    for name, weight in weights.items():
-        assert held[name] / total == pytest.approx(weight / 16, rel=0.25)
-        # A pod ends after 20 rounds at most, so a share is below its part of the whole by then, and goes first.
-        assert longest[name] <= 41
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_no_share_starves_by_decayed_usage_however_much_others_ask_for(seed: int) -> None:
-    weights = {"greedy": 1.0, "modest": 1.0, "heavy": 2.0}
-    shares = tree(*(Share(name=name, parent="root", weight=weight) for name, weight in weights.items()), capacity=20)
-    cluster, ledger = Cluster(shares, 20, seed), a_ledger(shares)
-    order = ByDecayedUsage(30.0, {}, lambda: float(cluster.now))
-    heads = [head(name, priority=100 if name == "greedy" else 0) for name in weights]
-    held, waited, longest = Counter[str](), Counter[str](), Counter[str]()
-
-    for _ in range(2000):
-        for share in cluster.tick():
-            order.used(ShareRef(ledger, share, None))
-        while cluster.free:
-            first = first_of(order, ledger, *heads)
-            cluster.place(first)
-            order.used(ShareRef(ledger, first, None))
-            waited[first] = 0
-        for name in weights:
-            held[name] += shares.usage(name, "gpu")
-            waited[name] += 1
-            longest[name] = max(longest[name], waited[name])
-
-    total = sum(held.values())
-    for name, weight in weights.items():
-        assert held[name] / total == pytest.approx(weight / 4, rel=0.25)
-        # Usage halves in 30 rounds: a share that gets nothing has less than half of any other's after two of them.
-        assert longest[name] <= 60
 
 
 def test_usage_halves_in_a_half_life() -> None:

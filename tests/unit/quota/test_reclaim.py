@@ -1,4 +1,4 @@
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 
 import pytest
@@ -12,9 +12,10 @@ from scheduler.quota.reclaim.fair_targets import Reckon
 from scheduler.quota.reclaim.minimal import Fits, minimal_victims
 from scheduler.quota.reclaim.units import Preemptor, QuotaUnit
 from scheduler.quota.tree import Share, ShareTree
-from tests.unit.quota.reclaiming import Reclaiming, a_ledger
+from tests.unit.quota.reclaiming import NoBudgets, Reclaiming, a_ledger, found_everywhere
 
 ANY = Preemption(within_share=Policy.LOWER_PRIORITY, reclaim_within_cohort=Policy.ANY)
+of_both_kinds = pytest.mark.parametrize("fair", [None, dominant_share], ids=["classical", "fair"])
 
 
 def tree(*units: QuotaUnit) -> ShareTree:
@@ -71,27 +72,30 @@ def uids(victims: Sequence[QuotaUnit]) -> list[str]:
     return [unit.uid for unit in victims]
 
 
+def victims(
+    runs: Sequence[QuotaUnit],
+    gpus: int,
+    fits: Callable[[Collection[str]], bool] = found_everywhere,
+    *,
+    shares: ShareTree | None = None,
+    fair: Reckon | None = None,
+    allowed: int | None = None,
+) -> list[str]:
+    """Return who goes for so many GPUs for the share `a`. `allowed`: how many a budget lets go."""
+    ledger = a_ledger(tree(*runs) if shares is None else shares, {"a": ANY})
+    budgets = NoBudgets if allowed is None else partial(Allowing, allowed)
+    return uids(Reclaiming(ledger, runs, fair).victims(Preemptor(share="a", request={"gpu": gpus}), fits, budgets))
+
+
 def test_nodes_are_asked_about_only_where_quota_suffices() -> None:
-    runs = units("b", 30)
     nodes = Nodes()
 
-    victims = Reclaiming(a_ledger(tree(*runs), {"a": ANY}), runs).victims(
-        Preemptor(share="a", request={"gpu": 8}), nodes
-    )
-
-    assert uids(victims) == [f"b000{number}" for number in range(8)]
+    assert victims(units("b", 30), 8, nodes) == [f"b000{number}" for number in range(8)]
     assert nodes.asked == 1
 
 
 def test_units_that_make_no_space_on_nodes_are_left_alone() -> None:
-    runs = units("b", 20)
-    nodes = Nodes("b0007")
-
-    victims = Reclaiming(a_ledger(tree(*runs), {"a": ANY}), runs).victims(
-        Preemptor(share="a", request={"gpu": 1}), nodes
-    )
-
-    assert uids(victims) == ["b0007"]
+    assert victims(units("b", 20), 1, Nodes("b0007")) == ["b0007"]
 
 
 def test_nobody_is_evicted_if_the_pod_finds_no_node_in_any_case() -> None:
@@ -99,7 +103,7 @@ def test_nobody_is_evicted_if_the_pod_finds_no_node_in_any_case() -> None:
     shares = tree(*runs)
     nodes = Nodes("somebody else")
 
-    assert Reclaiming(a_ledger(shares, {"a": ANY}), runs).victims(Preemptor(share="a", request={"gpu": 1}), nodes) == []
+    assert victims(runs, 1, nodes, shares=shares) == []
 
     assert shares.usage("b", "gpu") == 20
     assert nodes.asked <= 12
@@ -112,44 +116,35 @@ def test_a_thousand_candidates_cost_few_questions_about_nodes() -> None:
     preemptor = Preemptor(share="b", request={"gpu": 1}, priority=5000, contested=frozenset({"gpu"}))
     shares.remove("b", {"gpu": 1990})
 
-    victims = Reclaiming(a_ledger(shares, {"b": ANY}), runs).victims(preemptor, nodes)
+    found = Reclaiming(a_ledger(shares, {"b": ANY}), runs).victims(preemptor, nodes)
 
-    assert uids(victims) == ["b0700", "b0701", "b0950"]
+    assert uids(found) == ["b0700", "b0701", "b0950"]
     assert nodes.asked < 60
 
 
 def test_a_share_that_uses_what_it_is_guaranteed_loses_nothing() -> None:
-    runs = units("b", 10) + units("c", 20)
-
-    victims = Reclaiming(a_ledger(tree(*runs), {"a": ANY}), runs).victims(Preemptor(share="a", request={"gpu": 10}))
-
-    assert {unit.share for unit in victims} == {"c"}
-    assert len(victims) == 10
+    assert victims(units("b", 10) + units("c", 20), 10) == [f"c000{number}" for number in range(10)]
 
 
-@pytest.mark.parametrize("fair", [None, dominant_share], ids=["classical", "fair"])
+@of_both_kinds
 def test_a_guarantee_is_cut_only_if_quota_does_not_suffice_otherwise(fair: Reckon | None) -> None:
     large = QuotaUnit(uid="large", share="b", usage={"gpu": 8}, priority=-1)
     runs = [large, *units("b", 6), *units("c", 16)]
-    reclaim = Reclaiming(a_ledger(tree(*runs), {"a": ANY}), runs, fair)
 
-    spared = reclaim.victims(Preemptor(share="a", request={"gpu": 9}))
-    cut = reclaim.victims(Preemptor(share="a", request={"gpu": 10}), Nodes("large"))
+    spared = victims(runs, 9, fair=fair)
 
     assert len(spared) == 9
-    assert large not in spared
-    assert cut == []
+    assert "large" not in spared
+    assert victims(runs, 10, Nodes("large"), fair=fair) == []
 
 
-@pytest.mark.parametrize("fair", [None, dominant_share], ids=["classical", "fair"])
+@of_both_kinds
 def test_a_guarantee_is_cut_for_a_preemptor_that_has_no_quota_otherwise(fair: Reckon | None) -> None:
     runs = [QuotaUnit(uid=f"b{number}", share="b", usage={"gpu": 7}) for number in range(2)]
     shares = tree(*runs)
     shares.add("c", {"gpu": 10})
 
-    victims = Reclaiming(a_ledger(shares, {"a": ANY}), runs, fair).victims(Preemptor(share="a", request={"gpu": 10}))
-
-    assert uids(victims) == ["b0"]
+    assert victims(runs, 10, shares=shares, fair=fair) == ["b0"]
 
 
 def test_a_preemptor_that_borrows_cuts_no_guarantee() -> None:
@@ -169,20 +164,16 @@ def test_a_share_borrows_no_less_because_of_own_pods_that_stay_after_all() -> No
     less = QuotaUnit(uid="less", share="a", usage={"gpu": 1}, priority=-1)
     for share, gpus in {"a": 5, "b": 7}.items():
         shares.add(share, {"gpu": gpus})
-    reclaiming = Reclaiming(a_ledger(shares, {"a": ANY}), [less, *units("b", 3, gpus=2)], dominant_share)
+    runs = [less, *units("b", 3, gpus=2)]
 
-    assert uids(reclaiming.victims(Preemptor(share="a", request={"gpu": 1}))) == ["less"]
-    assert reclaiming.victims(Preemptor(share="a", request={"gpu": 2})) == []
+    assert victims(runs, 1, shares=shares, fair=dominant_share) == ["less"]
+    assert victims(runs, 2, shares=shares, fair=dominant_share) == []
 
 
 def test_a_group_goes_as_a_whole() -> None:
     runs = [QuotaUnit(uid="group", share="b", usage={"gpu": 12}), *units("b", 18)]
 
-    victims = Reclaiming(a_ledger(tree(*runs), {"a": ANY}), runs).victims(
-        Preemptor(share="a", request={"gpu": 2}), Nodes("group")
-    )
-
-    assert uids(victims) == ["group"]
+    assert victims(runs, 2, Nodes("group")) == ["group"]
 
 
 def test_a_unit_that_breaks_a_budget_goes_last() -> None:
@@ -190,28 +181,16 @@ def test_a_unit_that_breaks_a_budget_goes_last() -> None:
     runs += [QuotaUnit(uid=f"b-late-{number}", share="b", usage={"gpu": 1}, priority=100) for number in range(5)]
     shares = tree(*runs)
     shares.remove("c", {"gpu": 10})
-    preemptor = Preemptor(share="a", request={"gpu": 8})
-    reclaim = Reclaiming(a_ledger(shares, {"a": ANY}), [unit for unit in runs if unit.share == "b"])
+    of_b = [unit for unit in runs if unit.share == "b"]
 
-    assert uids(reclaim.victims(preemptor, budgets=partial(Allowing, 9))) == ["b0000", "b0001", "b0002"]
-    assert uids(reclaim.victims(preemptor, budgets=partial(Allowing, 2))) == ["b0000", "b0001", "b-late-0"]
-    assert sorted(uids(reclaim.victims(preemptor, budgets=partial(Allowing, 0)))) == [
-        "b-late-0",
-        "b-late-1",
-        "b-late-2",
-    ]
+    assert victims(of_b, 8, shares=shares, allowed=9) == ["b0000", "b0001", "b0002"]
+    assert victims(of_b, 8, shares=shares, allowed=2) == ["b0000", "b0001", "b-late-0"]
+    assert sorted(victims(of_b, 8, shares=shares, allowed=0)) == ["b-late-0", "b-late-1", "b-late-2"]
 
 
-def test_a_budget_is_broken_if_nothing_else_helps() -> None:
-    runs = units("b", 30)
-    preemptor = Preemptor(share="a", request={"gpu": 3})
-
-    for fair in (None, dominant_share):
-        victims = Reclaiming(a_ledger(tree(*runs), {"a": ANY}), runs, fair).victims(
-            preemptor, budgets=partial(Allowing, 1)
-        )
-
-        assert len(victims) == 3
+@of_both_kinds
+def test_a_budget_is_broken_if_nothing_else_helps(fair: Reckon | None) -> None:
+    assert len(victims(units("b", 30), 3, fair=fair, allowed=1)) == 3
 
 
 def test_a_budget_is_kept_where_fair_sharing_spares_another_unit_until_pods_of_the_own_share_go() -> None:
@@ -222,14 +201,12 @@ def test_a_budget_is_kept_where_fair_sharing_spares_another_unit_until_pods_of_t
     protected = QuotaUnit(uid="b0-newest", share="b", usage={"gpu": 1}, started=9)
     other = QuotaUnit(uid="other", share="b", usage={"gpu": 1})
 
-    victims = Reclaiming(a_ledger(shares, {"a": ANY}), [*own, protected, other], dominant_share).victims(
-        Preemptor(share="a", request={"gpu": 4}), budgets=partial(Allowing, 0)
-    )
+    found = victims([*own, protected, other], 4, shares=shares, fair=dominant_share, allowed=0)
 
-    assert sorted(uids(victims)) == ["b0-own-0", "b0-own-1", "b0-own-2", "other"]
+    assert sorted(found) == ["b0-own-0", "b0-own-1", "b0-own-2", "other"]
 
 
-@pytest.mark.parametrize("fair", [None, dominant_share], ids=["classical", "fair"])
+@of_both_kinds
 def test_of_units_that_cut_a_guarantee_those_under_a_budget_go_last(fair: Reckon | None) -> None:
     runs = [
         QuotaUnit(uid=uid, share="b", usage={"gpu": 8}, started=at) for at, uid in enumerate(("other", "b0-newest"))
@@ -237,11 +214,7 @@ def test_of_units_that_cut_a_guarantee_those_under_a_budget_go_last(fair: Reckon
     shares = tree(*runs)
     shares.add("c", {"gpu": 14})
 
-    victims = Reclaiming(a_ledger(shares, {"a": ANY}), runs, fair).victims(
-        Preemptor(share="a", request={"gpu": 8}), budgets=partial(Allowing, 0)
-    )
-
-    assert uids(victims) == ["other"]
+    assert victims(runs, 8, shares=shares, fair=fair, allowed=0) == ["other"]
 
 
 def test_what_leaves_already_counts_as_gone() -> None:
@@ -253,13 +226,7 @@ def test_what_leaves_already_counts_as_gone() -> None:
 
 
 def test_a_preemptor_that_has_its_quota_but_no_node_takes_back_from_those_that_borrow() -> None:
-    runs = units("b", 12)
-
-    victims = Reclaiming(a_ledger(tree(*runs), {"a": ANY}), runs).victims(
-        Preemptor(share="a", request={"gpu": 2}), Nodes("b0001")
-    )
-
-    assert uids(victims) == ["b0001"]
+    assert victims(units("b", 12), 2, Nodes("b0001")) == ["b0001"]
 
 
 def test_a_fault_of_the_caller_leaves_the_tree_as_it_was() -> None:
@@ -276,9 +243,7 @@ def test_a_fault_of_the_caller_leaves_the_tree_as_it_was() -> None:
                 raise RuntimeError("no nodes")
 
             with pytest.raises(RuntimeError, match="no nodes"):
-                Reclaiming(a_ledger(shares, {"a": ANY}), runs, fair).victims(
-                    Preemptor(share="a", request={"gpu": 1}), fails
-                )
+                victims(runs, 1, fails, shares=shares, fair=fair)
 
             assert [shares.usage(name, "gpu") for name in ("root", "a", "b")] == [20, 0, 20]
 
@@ -355,30 +320,30 @@ def test_whatever_runs_the_victims_keep_what_is_promised(
     before = {name: shares.usage(name, "gpu") for name in shares.shares}
     used, quota = dict(before), {name: shares.quota(name, "gpu") for name in shares.shares}
 
-    victims = Reclaiming(a_ledger(shares, {"a": preemption}), runs, dominant_share if is_fair else None).victims(
+    found = Reclaiming(a_ledger(shares, {"a": preemption}), runs, dominant_share if is_fair else None).victims(
         preemptor, lambda gone: needed <= set(gone)
     )
 
     assert {name: shares.usage(name, "gpu") for name in shares.shares} == before
-    assert len(set(uids(victims))) == len(victims)
-    if victims:
-        assert needed <= set(uids(victims))
-    for unit in sorted(victims, key=lambda unit: unit.usage["gpu"]):  # a large one goes last if it cuts the guarantee
+    assert len(set(uids(found))) == len(found)
+    if found:
+        assert needed <= set(uids(found))
+    for unit in sorted(found, key=lambda unit: unit.usage["gpu"]):  # a large one goes last if it cuts the guarantee
         assert unit.share == "a" or used[unit.share] > quota[unit.share]
         policy = within if unit.share == "a" else reclaims
         assert policy is Policy.ANY or (policy is not Policy.NEVER and unit.priority < preemptor.priority)
         shares.remove(unit.share, unit.usage)
         used = {name: shares.usage(name, "gpu") for name in shares.shares}
-    if victims:
+    if found:
         assert shares.fits("a", preemptor.request)
-    for share in {unit.share for unit in victims}:
+    for share in {unit.share for unit in found}:
         ours = ("a",) if share == "b" else ("a", "team")
         borrows = all(shares.usage(name, "gpu") + asked > quota[name] for name in ours)
         # Under fair sharing, units of the preemptor's own share may come back that others were cut for.
         is_settled = not is_fair or within is Policy.NEVER
         if borrows and is_settled and share != "a":
             assert used[share] >= quota[share]
-    for unit in victims:
+    for unit in found:
         shares.add(unit.share, unit.usage)
         assert not (shares.fits("a", preemptor.request) and unit.uid not in needed) or keeps_from_borrowing(
             shares, preemptor
