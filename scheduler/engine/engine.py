@@ -34,7 +34,8 @@ from scheduler.extenders.wing import AskedExtenders
 from scheduler.framework.events import ALL_EVENTS, ClusterEventWithHint
 from scheduler.framework.nodes.resources import ApiResource
 from scheduler.groups.apis import kubernetes
-from scheduler.groups.parts import GroupParts, adapted_groups
+from scheduler.groups.apis.adapters import AdaptedGroups
+from scheduler.groups.parts import GroupParts
 from scheduler.groups.rejector_events import rejector_events
 from scheduler.groups.reservations.reserved_nodes import ReservedNodes
 from scheduler.process.metrics import Metrics
@@ -228,7 +229,7 @@ def build_engine(
     calls = PublishedCalls(writers.api, writers.reader, stream)
     waiting_pods, pods_in_pre_bind, sharing = WaitingPods(), PodsInPreBind(), Sharing()
     gates = config.gates
-    groups = adapted_groups(objects, gates, now)
+    groups = AdaptedGroups(objects, gates, now)
     shares = AdaptedShares(nominator, groups, objects)
 
     def handle(profile_name: str) -> tuple[EngineHandle, ProfileObjects, ProfileShared]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from scheduler.api.groups.workloads import GANG_ANNOTATION, LEADER_WORKER_SET
 from scheduler.api.pods.pod import Pod
 from scheduler.config.defaults import COSCHEDULING
-from scheduler.config.feature_gates import FeatureGates
 from scheduler.config.types import LoadmasterSettings
 from scheduler.cycle.core import Core
 from scheduler.cycle.listeners import PodListener
@@ -19,14 +18,7 @@ from scheduler.cycle.wings import Loop
 from scheduler.framework.events import NAMESPACE
 from scheduler.framework.queued import QueuedGroup
 from scheduler.groups.apis.adapters import AdaptedGroups
-from scheduler.groups.apis.annotations import AnnotatedGroups
-from scheduler.groups.apis.composites import CompositeGroups
-from scheduler.groups.apis.coscheduling import CoschedulingGroups
-from scheduler.groups.apis.gang_defaults import GangDefaults, ProfileGangs
-from scheduler.groups.apis.koordinator import KoordinatorGroups
-from scheduler.groups.apis.kubernetes import KubernetesGroups
-from scheduler.groups.apis.owners import OwnedGroups
-from scheduler.groups.apis.volcano import VolcanoGroups
+from scheduler.groups.apis.gang_defaults import ProfileGangs
 from scheduler.groups.ignored import IgnoredGroups
 from scheduler.groups.refusals import GroupRefusals
 from scheduler.groups.reservations.reserved_nodes import ReservedNodes
@@ -34,7 +26,6 @@ from scheduler.groups.statuses.writer import GroupStatuses
 from scheduler.groups.topology.levels import TopologyLevels
 from scheduler.groups.wakes import GroupWakes
 from scheduler.runtime.framework import Framework
-from scheduler.state.objects import ObjectStore
 
 if TYPE_CHECKING:  # loaded once there are groups
     from scheduler.groups.cycle import PodGroupCycle
@@ -42,27 +33,6 @@ if TYPE_CHECKING:  # loaded once there are groups
 
 PAUSE: Final = 5.0
 """Seconds between two looks whether there are groups."""
-
-
-def adapted_groups(objects: ObjectStore, gates: FeatureGates, now: Callable[[], float]) -> AdaptedGroups:
-    """Return all adapters, those of Kubernetes' own groups if the gates are on. `now`: the queue's clock."""
-    have_policies, have_parents = gates.pod_group_preemption_policy, gates.composite_pod_group
-    of_kubernetes = KubernetesGroups(objects, have_policies=have_policies, have_parents=have_parents)
-    defaults = GangDefaults()
-    return AdaptedGroups(
-        [of_kubernetes] if gates.generic_workload else [],
-        (
-            CoschedulingGroups(objects),
-            AnnotatedGroups(),
-            VolcanoGroups(objects),
-            KoordinatorGroups(),
-            OwnedGroups(objects, defaults),
-        ),
-        defaults=defaults,
-        composites=CompositeGroups(objects, have_policies=have_policies) if have_parents else None,
-        are_tried_in_placements=gates.topology_aware_workload_scheduling,
-        now=now,
-    )
 
 
 class GroupParts(PodListener):

@@ -22,6 +22,7 @@ from scheduler.api.objects import ObjectMeta, Taint
 from scheduler.api.pods.pod import Pod
 from scheduler.api.read_only import ReadOnlyStruct
 from scheduler.api.unstructured import Unstructured
+from scheduler.config.feature_gates import FeatureGates
 from scheduler.cycle.algorithm import Algorithm
 from scheduler.framework.arguments import parse_arguments
 from scheduler.framework.handle import Handle
@@ -31,7 +32,6 @@ from scheduler.framework.pods import PodMatch, TermKind
 from scheduler.framework.queued import QueuedPod, shown
 from scheduler.framework.shares import DECLARED, DeclaredShare, ShareKey, Shares
 from scheduler.groups.apis.adapters import AdaptedGroups
-from scheduler.groups.apis.kubernetes import KubernetesGroups
 from scheduler.queue.sorting import sort_key_of
 from scheduler.runtime.guards.plugin_faults import PluginFaults
 from scheduler.runtime.waiting import WaitingPods
@@ -284,7 +284,7 @@ def test_nothing_of_groups_of_pods_can_be_written_to() -> None:
     objects, pods = ObjectStore(), [a_pod("p", group="g"), a_pod("q", group="g")]
     objects.watch([fw.POD_GROUP, fw.POD_GROUP_V1BETA1])
     objects.set(fw.POD_GROUP, PodGroup(metadata=ObjectMeta(name="g", namespace="default", uid="g")))
-    groups = AdaptedGroups([KubernetesGroups(objects)])
+    groups = AdaptedGroups(objects, FeatureGates(generic_workload=True))
     for pod in pods:
         groups.members_by_group.see(pod)
     groups.members_by_group.assume(pods[0].bound_to("n"))

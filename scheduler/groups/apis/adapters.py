@@ -19,15 +19,22 @@ from scheduler.api.objects import GroupAnnotations
 from scheduler.api.pods.pod import Pod
 from scheduler.api.read_only import read_only_attribute
 from scheduler.api.wording.text import shortened
+from scheduler.config.feature_gates import FeatureGates
 from scheduler.framework.events import POD_GROUP
 from scheduler.framework.groups.pod_groups import Declaration, GroupKey, GroupMembers, GroupTree, PodGroup
 from scheduler.framework.preemption.victims import group_that_goes
-from scheduler.groups.apis.annotations import MAX_SHOWN, NO_ANNOTATIONS
-from scheduler.groups.apis.composites import Composites
+from scheduler.groups.apis.annotations import MAX_SHOWN, NO_ANNOTATIONS, AnnotatedGroups
+from scheduler.groups.apis.composites import CompositeGroups, Composites
+from scheduler.groups.apis.coscheduling import CoschedulingGroups
 from scheduler.groups.apis.gang_defaults import GangDefaults, ProfileGangs
+from scheduler.groups.apis.koordinator import KoordinatorGroups
+from scheduler.groups.apis.kubernetes import KubernetesGroups
 from scheduler.groups.apis.names import named_groups
+from scheduler.groups.apis.owners import OwnedGroups
+from scheduler.groups.apis.volcano import VolcanoGroups
 from scheduler.groups.damaged import DamagedGroups
 from scheduler.state.group_members import MembersByGroup
+from scheduler.state.objects import ObjectStore
 
 
 class Adapter(Protocol):
@@ -70,27 +77,25 @@ _of_kueue: Final = attrgetter("kueue_required_topology", "kueue_preferred_topolo
 class AdaptedGroups:
     """Implements framework.pod_groups.PodGroups over adapters."""
 
-    def __init__(
-        self,
-        adapters: Sequence[Adapter],
-        ours: Sequence[Adapter] = (),
-        *,
-        are_tried_in_placements: bool = False,
-        defaults: GangDefaults | None = None,
-        composites: Composites | None = None,
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """`adapters`: for pods of all profiles; `ours`: for those of the profiles that `use` names.
-
-        `defaults`: those that the adapters of `ours` follow; `composites`: the groups that consist of groups.
-        """
-        self._adapters = tuple(adapters)
-        self._ours = tuple(ours)
+    def __init__(self, objects: ObjectStore, gates: FeatureGates, now: Callable[[], float] = time.monotonic) -> None:
+        """`now`: the queue's clock."""
+        have_policies, have_parents = gates.pod_group_preemption_policy, gates.composite_pod_group
+        of_kubernetes = KubernetesGroups(objects, have_policies=have_policies, have_parents=have_parents)
+        self._defaults = GangDefaults()
+        self._adapters: Sequence[Adapter] = (of_kubernetes,) if gates.generic_workload else ()
+        """For pods of all profiles."""
+        self._ours: Sequence[Adapter] = (
+            CoschedulingGroups(objects),
+            AnnotatedGroups(),
+            VolcanoGroups(objects),
+            KoordinatorGroups(),
+            OwnedGroups(objects, self._defaults),
+        )
+        """For those of the profiles that `use` names."""
         self._of_profile: dict[str, Sequence[Adapter]] = {}
-        self._by_source = {each.source: each for each in (*adapters, *ours)}
-        self._are_tried_in_placements = are_tried_in_placements
-        self._defaults = defaults or GangDefaults()
-        self.composites = composites or Composites()
+        self._by_source: dict[str, Adapter] = {each.source: each for each in (*self._adapters, *self._ours)}
+        self._are_tried_in_placements = gates.topology_aware_workload_scheduling
+        self.composites = CompositeGroups(objects, have_policies=have_policies) if have_parents else Composites()
         self._asked: tuple[Pod | None, GroupKey | None] = None, None
         """The pod that was asked about last, and its key: each is asked about several times in a row."""
         self.members_by_group = MembersByGroup(self.key_of, self._declaration_of)

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from scheduler.api.groups import pod_groups as api
 from scheduler.api.objects import ObjectMeta
 from scheduler.api.pods.pod import Pod
+from scheduler.config.feature_gates import FeatureGates
 from scheduler.framework.events import POD_GROUP, POD_GROUP_V1BETA1
 from scheduler.groups.apis.adapters import AdaptedGroups
-from scheduler.groups.apis.kubernetes import KubernetesGroups
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_pod
 
@@ -29,7 +29,7 @@ def groups_of(
     objects.watch([POD_GROUP, POD_GROUP_V1BETA1])
     for each in podgroups:
         objects.set(POD_GROUP, each)
-    groups = AdaptedGroups([KubernetesGroups(objects)])
+    groups = AdaptedGroups(objects, FeatureGates(generic_workload=True))
     for pod in assigned:
         groups.members_by_group.assign(pod)
     for pod in assumed:

@@ -13,10 +13,11 @@ from plugins.gang_scheduling import GangScheduling
 from scheduler import framework as fw
 from scheduler.api.groups import pod_groups as api
 from scheduler.api.objects import ObjectMeta
+from scheduler.config.feature_gates import FeatureGates
 from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.events import POD_GROUP
 from scheduler.groups.apis.adapters import AdaptedGroups
-from scheduler.groups.apis.kubernetes import VERSIONS, KubernetesGroups
+from scheduler.groups.apis.kubernetes import VERSIONS
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_pod
 from tests.conformance.transcribed import Case, cases
@@ -50,7 +51,7 @@ class Gangs:
         objects.watch(VERSIONS)
         for name in groups:
             objects.set(POD_GROUP, GROUPS[name])
-        known = AdaptedGroups([KubernetesGroups(objects)])
+        known = AdaptedGroups(objects, FeatureGates(generic_workload=True))
         self.members = known.members_by_group
         for name in pods:
             self.members.see(PODS[name])
