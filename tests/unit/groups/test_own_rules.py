@@ -1,12 +1,13 @@
 """Our own rules for groups of pods: what brings a group back that was tried in vain, and what does not."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from scheduler import framework as fw
 from scheduler.testing import a_node
-from tests.fakes import Eviction, Unschedulable, settle
+from tests.fakes import Unschedulable, settle
 from tests.unit.cycle.fakes import PROFILE, newer
 from tests.unit.groups.coscheduling import Coscheduled
 
@@ -27,17 +28,10 @@ class Stage(Coscheduled):
 
         algorithm.decide_and_leave = counted  # type: ignore[method-assign, assignment]
 
-    @property
-    def evicted(self) -> list[str]:
-        return [write.victim for write in self.under_test.world.writes if isinstance(write, Eviction)]
-
     def wait_counts(self) -> dict[tuple[str, ...], int]:
         """The plugins that refused pods, and how many of the pods that wait they refused."""
-        counts: dict[tuple[str, ...], int] = {}
-        for queued in self.engine.queue.pending_pods()["unschedulable"]:
-            plugins = tuple(sorted(queued.unschedulable_plugins))
-            counts[plugins] = counts.get(plugins, 0) + 1
-        return counts
+        waiting = self.engine.queue.pending_pods()["unschedulable"]
+        return Counter(tuple(sorted(queued.unschedulable_plugins)) for queued in waiting)
 
 
 async def test_members_that_would_fit_wait_for_the_others() -> None:
@@ -262,11 +256,11 @@ async def test_others_are_evicted_only_if_the_whole_group_fits_then() -> None:
 
     stage.pods(5, "large", priority=10)
     await stage.schedule()
-    assert not stage.evicted
+    assert not stage.under_test.evicted
     stage.pods(3, "small", priority=10)
     await stage.schedule()
 
-    assert len(stage.evicted) == 1
+    assert len(stage.under_test.evicted) == 1
 
 
 async def test_a_group_without_a_profile_is_left_alone() -> None:
@@ -354,7 +348,7 @@ async def test_members_that_join_a_group_that_waits_cost_one_attempt_after_its_b
 
     await stage.later()
 
-    told = {write.pod for write in stage.under_test.world.writes if isinstance(write, Unschedulable)}
+    told = {write.pod for write in stage.under_test.world.written(Unschedulable)}
     assert in_backoff == "backoff"
     assert stage.decisions == 2
     assert len(told) == 11
@@ -384,7 +378,7 @@ async def test_what_a_group_needs_together_is_compared_with_the_cluster_before_a
 
     await stage.schedule()
 
-    messages = {write.message for write in stage.under_test.world.writes if isinstance(write, Unschedulable)}
+    messages = {write.message for write in stage.under_test.world.written(Unschedulable)}
     assert messages == {"resource gap: cpu: 1000m, example.com/gpu: 2"}
     stage.under_test.see(a_node("new", cpu="1"))
     await stage.later()
