@@ -105,12 +105,14 @@ def answer(version: int, **status: Any) -> Answer:
 async def statuses(
     directory: Path, *answers: Answer, metrics: Metrics | None = None
 ) -> AsyncIterator[tuple[PodStatuses, FakeApi]]:
+    """What is set is sent on leaving."""
     api = FakeApi()
     api.on(PATCH, *answers)
     async with fake_client(directory, api, metrics) as client:
         sender = PodStatuses(client, Tasks(metrics or Metrics()), now=lambda: NOW)
         try:
             yield sender, api
+            await sent(sender)
         finally:
             await sender.close()
 
@@ -124,9 +126,8 @@ async def test_only_the_newest_state_is_sent(tmp_path: Path) -> None:
         sender.set(a_web_pod(), Condition("False", "SchedulerError", "first"))
         sender.set(a_web_pod(), NO_ROOM)
         sender.set(a_web_pod(), nominated_node_name="n1")
-        await sent(sender)
 
-        (request,) = api.requests
+    (request,) = api.requests
     assert request.headers["Content-Type"] == "application/strategic-merge-patch+json"
     assert request.body == {
         "metadata": {"uid": "uid-web", "resourceVersion": "1"},
@@ -143,7 +144,6 @@ async def test_one_patch_a_pod_at_a_time(tmp_path: Path) -> None:
         sender.set(a_web_pod(), nominated_node_name="n3")
         await asyncio.sleep(0)
         api.held.set()
-        await sent(sender)
 
     assert [request.body["status"]["nominatedNodeName"] for request in api.requests] == ["n1", "n3"]
     assert api.most_at_once == 1
@@ -156,12 +156,11 @@ async def test_the_answer_counts_while_the_watch_is_behind(tmp_path: Path) -> No
         sender.set(a_web_pod(1), nominated_node_name="n1")
         await sent(sender)
         sender.set(a_web_pod(1), nominated_node_name="")
-        await sent(sender)
 
-        assert [request.body["status"] for request in api.requests] == [
-            {"nominatedNodeName": "n1"},
-            {"nominatedNodeName": None},
-        ]
+    assert [request.body["status"] for request in api.requests] == [
+        {"nominatedNodeName": "n1"},
+        {"nominatedNodeName": None},
+    ]
 
 
 async def test_a_newer_pod_counts_more_than_an_old_answer(tmp_path: Path) -> None:
@@ -169,18 +168,16 @@ async def test_a_newer_pod_counts_more_than_an_old_answer(tmp_path: Path) -> Non
         sender.set(a_web_pod(1), nominated_node_name="n1")
         await sent(sender)
         sender.set(a_web_pod(3), nominated_node_name="")
-        await sent(sender)
 
-        assert len(api.requests) == 1
+    assert len(api.requests) == 1
 
 
 @pytest.mark.parametrize("failure", [LOST, Answer(500), Answer(429, headers={"Retry-After": "0.01"})])
 async def test_what_may_pass_is_sent_again(tmp_path: Path, failure: Answer) -> None:
     async with statuses(tmp_path, failure, answer(2)) as (sender, api):
         sender.set(a_web_pod(), NO_ROOM)
-        await sent(sender)
 
-        first, second = api.requests
+    first, second = api.requests
     assert first.body == second.body
 
 
@@ -188,9 +185,8 @@ async def test_what_may_pass_is_sent_again(tmp_path: Path, failure: Answer) -> N
 async def test_a_refusal_is_final(tmp_path: Path, status: int) -> None:
     async with statuses(tmp_path, Answer(status)) as (sender, api):
         sender.set(a_web_pod(), NO_ROOM)
-        await sent(sender)
 
-        assert len(api.requests) == 1
+    assert len(api.requests) == 1
 
 
 def found(version: int, *, node: str = "", uid: str = "uid-web", **status: Any) -> Answer:
@@ -207,7 +203,6 @@ async def test_a_patch_changes_the_newest_version_that_is_known(tmp_path: Path) 
         sender.set(a_web_pod(3), nominated_node_name="n1")
         await sent(sender)
         sender.set(a_web_pod(3), nominated_node_name="n2")
-        await sent(sender)
 
     assert versions(api.requests) == ["3", "5"]
 
@@ -216,7 +211,6 @@ async def test_a_pod_that_somebody_else_changed_is_read_and_told_what_still_diff
     async with statuses(tmp_path, Answer(409), answer(8)) as (sender, api):
         api.on(GET, found(7, nominatedNodeName="n1"))
         sender.set(a_web_pod(), NO_ROOM, nominated_node_name="n1")
-        await sent(sender)
 
     first, read, second = api.requests
     assert versions([first, second]) == ["1", "7"]
@@ -228,7 +222,6 @@ async def test_a_patch_whose_answer_was_lost_is_found_out_to_have_taken_effect(t
     async with statuses(tmp_path, LOST, Answer(409)) as (sender, api):
         api.on(GET, found(2, conditions=[condition_patch()]))
         sender.set(a_web_pod(), NO_ROOM)
-        await sent(sender)
 
     assert [request.method for request in api.requests] == ["PATCH", "PATCH", "GET"]
 
@@ -247,7 +240,6 @@ async def test_a_pod_that_is_found_not_to_wait_any_more_gets_no_other_patch(tmp_
     async with statuses(tmp_path, Answer(409)) as (sender, api):
         api.on(GET, read)
         sender.set(a_web_pod(), NO_ROOM)
-        await sent(sender)
 
     assert [request.method for request in api.requests] == ["PATCH", "GET"]
 
@@ -261,7 +253,6 @@ async def test_a_pod_that_is_bound_while_it_is_read_gets_no_other_patch(tmp_path
         await until(lambda: api.seen(GET))
         sender.forget(a_web_pod())
         api.held.set()
-        await sent(sender)
 
     assert [request.method for request in api.requests] == ["PATCH", "GET"]
 
@@ -270,7 +261,6 @@ async def test_a_read_without_an_answer_settles_nothing(tmp_path: Path) -> None:
     async with statuses(tmp_path, Answer(409), Answer(409), answer(8)) as (sender, api):
         api.on(GET, Answer(500), found(7))
         sender.set(a_web_pod(), NO_ROOM)
-        await sent(sender)
 
     assert versions(api.seen(PATCH)) == ["1", "1", "7"]
 
@@ -280,7 +270,6 @@ async def test_conflicts_without_end_come_to_an_end(tmp_path: Path, monkeypatch:
     async with statuses(tmp_path, Answer(409)) as (sender, api):
         api.on(GET, found(7))
         sender.set(a_web_pod(), NO_ROOM)
-        await sent(sender)
 
     assert len(api.seen(PATCH)) == 4
 
@@ -289,9 +278,8 @@ async def test_a_forgotten_pod_gets_nothing(tmp_path: Path) -> None:
     async with statuses(tmp_path, answer(2)) as (sender, api):
         sender.set(a_web_pod(), NO_ROOM)
         sender.forget(a_web_pod())
-        await sent(sender)
 
-        assert api.requests == []
+    assert api.requests == []
 
 
 async def test_a_pod_that_is_forgotten_while_its_patch_waits_for_a_retry_gets_no_other(tmp_path: Path) -> None:
@@ -299,9 +287,8 @@ async def test_a_pod_that_is_forgotten_while_its_patch_waits_for_a_retry_gets_no
         sender.set(a_web_pod(), NO_ROOM)
         await until(lambda: api.requests and not api.busy)
         sender.forget(a_web_pod())
-        await sent(sender)
 
-        assert len(api.requests) == 1
+    assert len(api.requests) == 1
 
 
 async def test_a_pod_that_is_forgotten_while_its_patch_is_under_way_gets_no_other(tmp_path: Path) -> None:
@@ -311,9 +298,8 @@ async def test_a_pod_that_is_forgotten_while_its_patch_is_under_way_gets_no_othe
         await until(lambda: api.busy)
         sender.forget(a_web_pod())
         api.held.set()
-        await sent(sender)
 
-        assert len(api.requests) == 1
+    assert len(api.requests) == 1
 
 
 async def test_a_pod_that_is_forgotten_while_the_server_holds_us_back_gets_no_patch(tmp_path: Path) -> None:
@@ -326,7 +312,6 @@ async def test_a_pod_that_is_forgotten_while_the_server_holds_us_back_gets_no_pa
         sender.set(other, NO_ROOM)  # waits within its slot
         await settle()
         sender.forget(other)
-        await sent(sender)
 
     assert [request.path.split("/")[-2] for request in api.requests] == ["web", "web"]
 
@@ -337,7 +322,6 @@ async def test_what_is_set_after_a_pod_was_forgotten_is_sent_without_the_old(tmp
         await until(lambda: api.requests and not api.busy)
         sender.forget(a_web_pod())
         sender.set(a_web_pod(), nominated_node_name="n1")
-        await sent(sender)
 
     assert [list(request.body["status"]) for request in api.requests] == [["conditions"], ["nominatedNodeName"]]
 
@@ -353,7 +337,6 @@ async def test_a_pod_that_is_forgotten_and_set_again_while_it_waits_is_sent_once
         sender.set(a_web_pod(), nominated_node_name="n1")
         await settle()
         api.held.set()
-        await sent(sender)
 
     assert (len(api.requests), api.most_at_once) == (2, 1)
 
@@ -370,9 +353,8 @@ def test_a_message_without_end_is_cut() -> None:
 async def test_a_text_that_utf8_cannot_carry_is_made_fit(tmp_path: Path) -> None:
     async with statuses(tmp_path, answer(2)) as (sender, api):
         sender.set(a_web_pod(), Condition("False", "Odd\ud800", "half a pair: \udcff."))
-        await sent(sender)
 
-        (request,) = api.requests
+    (request,) = api.requests
     condition = request.body["status"]["conditions"][0]
     assert (condition["reason"], condition["message"]) == ("Odd\ufffd", "half a pair: \ufffd.")
     fit = Condition("False", "Odd\ufffd", "half a pair: \ufffd.")
@@ -397,10 +379,9 @@ async def test_a_patch_that_fails_unexpectedly_costs_nobody_else_anything(
             metadata = {"name": f"w{number}", "namespace": "default", "uid": f"uid-{number}"}
             sender.set(pod_from_dict({"metadata": metadata}), NO_ROOM)
         sender.set(a_web_pod(), NO_ROOM)
-        await sent(sender)
 
-        assert len(api.requests) == 1
-        assert sample(metrics, "loadmaster_task_failures_total", operation="pod status") == SENDERS + 1
+    assert len(api.requests) == 1
+    assert sample(metrics, "loadmaster_task_failures_total", operation="pod status") == SENDERS + 1
 
 
 async def test_a_sender_that_is_cancelled_before_it_began_loses_nothing(tmp_path: Path) -> None:
@@ -409,6 +390,5 @@ async def test_a_sender_that_is_cancelled_before_it_began_loses_nothing(tmp_path
         sender.set(a_web_pod(), NO_ROOM)
         for task in asyncio.all_tasks() - before:
             task.cancel()
-        await sent(sender)
 
-        assert len(api.requests) == 1
+    assert len(api.requests) == 1
