@@ -39,7 +39,7 @@ from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_cluster, a_handle, a_node, a_pod, an_object, pod_from_dict
 from scheduler.testing.handles import Cluster
 from tests.fakes import Metrics, a_framework
-from tests.unit.cycle.harness import Scheduler, finish
+from tests.unit.cycle.harness import Scheduler
 from tests.unit.quota.waiting.shares import Sharing
 from tests.writes import Calls, Writes
 
@@ -505,5 +505,3 @@ async def test_a_plugin_that_subtracts_in_place_costs_its_pod_the_attempt_and_no
     [told] = [record for record in caplog.records if record.message.startswith("A plugin failed")]
     line = Subtracts.filter_nodes.__code__.co_firstlineno + 2
     assert told.at == f"{__file__}:{line}"  # type: ignore[attr-defined]
-    scheduler.check()
-    await finish(scheduler)

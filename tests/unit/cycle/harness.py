@@ -1,6 +1,5 @@
 """The real engine with given plugins and nearly no others, over a fake world."""
 
-import asyncio
 from collections.abc import Iterable
 from typing import Any
 
@@ -82,13 +81,6 @@ class Scheduler:
         self.cache.check_invariants()
         self.queue.check_invariants()
         self.nominator.check_invariants()
-
-
-async def finish(scheduler: Scheduler) -> None:
-    """End what a test leaves behind."""
-    scheduler.queue.close()
-    await scheduler.loop.finish(0)
-    await asyncio.sleep(0)
 
 
 class Reserving(ReservePlugin):

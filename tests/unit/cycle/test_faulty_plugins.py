@@ -20,7 +20,7 @@ from scheduler.framework.status import Code
 from scheduler.testing import a_pod, pod_from_dict, started
 from tests.controlplane.objects import a_pod as control_plane_pod
 from tests.fakes import Unschedulable, a_handle, plugin, sample
-from tests.unit.cycle.harness import Reserving, Scheduler, finish
+from tests.unit.cycle.harness import Reserving, Scheduler
 
 VICTIM, OTHER = "victim", "other"
 FILTER = 'running "Odd" filter plugin: '
@@ -332,8 +332,6 @@ async def test_a_wrong_plugin_costs_the_pod_that_it_is_about_and_says_why(
     assert scheduler.attempts("error") == (2 if is_about_all else 1)
     assert {each.reason for each in scheduler.world.written(Unschedulable)} == {"SchedulerError"}
     assert scheduler.loop.bindings == 0
-    scheduler.check()
-    await finish(scheduler)
 
 
 def _passing_on(bind: Callable[..., Any]) -> Callable[..., Any]:
@@ -355,7 +353,6 @@ async def test_what_is_awaited_must_be_async(base: type[fw.Plugin], method: str)
 
     (event,) = scheduler.world.events
     assert event.note.endswith('plugin "Odd": <lambda> is not `async def`, as it is awaited')
-    await finish(scheduler)
 
 
 @pytest.mark.parametrize("name", ["n" * 10_000_000, "\ud800", 7, None])
@@ -369,7 +366,6 @@ async def test_a_post_filter_with_a_name_that_no_node_has_nominates_none(name: A
     (event,) = scheduler.world.events
     assert "expected a PostFilterResult with the name of a node, or none" in event.note
     assert not any(write.nominated for write in scheduler.world.written(Unschedulable))
-    await finish(scheduler)
 
 
 @pytest.mark.parametrize("answer", [None, fw.unschedulable("no"), "nobody", (None, True), (True, None), (1, 2, 3)])
@@ -382,7 +378,6 @@ async def test_a_post_filter_with_a_wrong_answer_leaves_the_pod_without_room(ans
     (event,) = scheduler.world.events
     assert event.note.startswith("0/1 nodes are available: 1 no. <lambda> answered ")
     assert "expected a pair: None or a PostFilterResult, then None or a Status" in event.note
-    await finish(scheduler)
 
 
 @pytest.mark.parametrize(
@@ -404,7 +399,6 @@ async def test_a_post_bind_that_fails_leaves_the_pod_bound(does: Any, caplog: py
 
     assert list(scheduler.world.bound) == [a_pod(VICTIM).uid]
     assert "PostBind failed; the pod is bound" in caplog.messages
-    await finish(scheduler)
 
 
 @pytest.mark.parametrize("does", [exiting, answering(True), waiting(), cancelling_itself, raising(Untraceable())])
@@ -422,8 +416,6 @@ async def test_an_unreserve_that_fails_keeps_no_other_from_its_turn(
 
     assert told == ["First"]
     assert "Unreserve failed" in caplog.messages
-    scheduler.check()
-    await finish(scheduler)
 
 
 async def test_the_traceback_goes_to_the_log_once_and_has_only_the_authors_frames(
@@ -450,7 +442,6 @@ async def test_the_traceback_goes_to_the_log_once_and_has_only_the_authors_frame
         scheduler.metrics, "loadmaster_plugin_faults_total", plugin="Odd", extension_point="Filter", kind="error"
     )
     assert count == 3
-    await finish(scheduler)
 
 
 async def test_another_place_in_the_plugin_is_another_fault(caplog: pytest.LogCaptureFixture) -> None:
@@ -465,7 +456,6 @@ async def test_another_place_in_the_plugin_is_another_fault(caplog: pytest.LogCa
         await scheduler.schedule(a_pod(name))
 
     assert len([message for message in caplog.messages if message.startswith("A plugin failed")]) == 2
-    await finish(scheduler)
 
 
 async def test_what_a_plugin_says_on_purpose_is_no_fault(caplog: pytest.LogCaptureFixture) -> None:
@@ -477,7 +467,6 @@ async def test_what_a_plugin_says_on_purpose_is_no_fault(caplog: pytest.LogCaptu
     (event,) = scheduler.world.events
     assert event.note == 'running PreFilter plugin "Odd": the backend is away'
     assert not [message for message in caplog.messages if message.startswith("A plugin failed")]
-    await finish(scheduler)
 
 
 async def test_what_the_api_server_refuses_is_no_fault_of_the_plugin_that_asked(
@@ -493,7 +482,6 @@ async def test_what_the_api_server_refuses_is_no_fault_of_the_plugin_that_asked(
     assert 'pods "victim" not found' in scheduler.world.events[0].note
     assert not [message for message in caplog.messages if message.startswith("A plugin failed")]
     assert sample(scheduler.metrics, "loadmaster_plugin_faults_total") == 0
-    await finish(scheduler)
 
 
 def judging_nobody(*_: Any) -> None:
@@ -518,7 +506,6 @@ async def test_an_attempt_that_a_plugin_ends_for_what_the_pod_is_is_no_fault(
     assert scheduler.world.events[0].note == note
     assert not [message for message in caplog.messages if message.startswith("A plugin failed")]
     assert sample(scheduler.metrics, "loadmaster_plugin_faults_total") == 0
-    await finish(scheduler)
 
 
 async def test_an_odd_pod_is_no_fault_of_an_in_tree_plugin(caplog: pytest.LogCaptureFixture) -> None:
@@ -534,4 +521,3 @@ async def test_an_odd_pod_is_no_fault_of_an_in_tree_plugin(caplog: pytest.LogCap
     note = "get constraints from pod: obtaining pod's hard topology spread constraints:"
     assert scheduler.world.events[0].note.startswith(f'running PreFilter plugin "PodTopologySpread": {note}')
     assert not [message for message in caplog.messages if message.startswith("A plugin failed")]
-    await finish(scheduler)

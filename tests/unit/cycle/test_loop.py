@@ -11,7 +11,7 @@ from scheduler.cycle import loop as loop_module
 from scheduler.framework.errors import BindRejected
 from scheduler.testing import a_pod
 from tests.fakes import sample, settle
-from tests.unit.cycle.harness import PROFILE, Scheduler, finish, holding
+from tests.unit.cycle.harness import PROFILE, Scheduler, holding
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -43,7 +43,6 @@ async def test_a_full_queue_does_not_starve_other_tasks(monkeypatch: pytest.Monk
     assert 0 < scheduler.queue.pending_counts()["active"] < 50
     scheduler.queue.close()
     await task
-    await finish(scheduler)
 
 
 async def test_the_loop_waits_while_too_many_bindings_are_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,5 +247,3 @@ async def test_a_what_if_that_failed_half_way_is_put_right_before_the_next_decis
     await scheduler.schedule(a_pod("waits", requests={"cpu": "1"}))
 
     assert sample(scheduler.metrics, "loadmaster_table_rebuilds_total") == 1
-    scheduler.check()
-    await finish(scheduler)

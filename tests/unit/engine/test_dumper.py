@@ -11,7 +11,7 @@ from scheduler.framework.plugin import PreEnqueuePlugin
 from scheduler.framework.status import unschedulable
 from scheduler.testing import a_node, a_pod
 from tests.fakes import plugin
-from tests.unit.cycle.harness import Scheduler, finish, holding
+from tests.unit.cycle.harness import Scheduler, holding
 
 
 def lines_of(scheduler: Scheduler, max_lines: int = 1000) -> list[Line]:
@@ -80,7 +80,6 @@ async def test_assumed_pods_come_before_confirmed_ones() -> None:
     scheduler.handlers.pod_changed(bound("there", "a"))
     await scheduler.schedule(a_pod("new"))
     lines = lines_of(scheduler)
-    await finish(scheduler)
 
     pods = fields(lines, "Dump of cached pod")
 
@@ -149,7 +148,6 @@ async def test_a_pod_in_flight_is_dumped_with_its_duration() -> None:
     await scheduler.schedule()
     scheduler.clock.advance(5)
     lines = lines_of(scheduler)
-    await finish(scheduler)
 
     (pod,) = queued(lines, "inFlight")
 

@@ -13,7 +13,7 @@ from scheduler.runtime.guards.plugin_breaker import MAX_KNOWN, Breaker
 from scheduler.runtime.guards.plugin_limits import NO_LIMITS, Action, Limits, PluginLimits
 from scheduler.testing import a_pod
 from tests.fakes import FakeClock, FakeWorld, plugin
-from tests.unit.cycle.harness import Scheduler, finish
+from tests.unit.cycle.harness import Scheduler
 
 TEAM = a_pod("web", namespace="team")
 
@@ -141,8 +141,6 @@ async def test_a_plugin_that_is_switched_off_is_as_if_it_were_not_enabled(point:
 
     expected = {f"p{number}" for number in range(4)} if point == "PostBind" else {"p2", "p3"}
     assert {event.pod.partition("/")[2] for event in scheduler.world.events if event.reason == "Scheduled"} == expected
-    scheduler.check()
-    await finish(scheduler)
 
 
 async def test_a_plugin_that_fails_its_pods_is_not_called() -> None:
@@ -160,8 +158,6 @@ async def test_a_plugin_that_fails_its_pods_is_not_called() -> None:
     assert called == ["p0", "p1"]
     notes = [event.note for event in scheduler.world.events if event.reason == "FailedScheduling"]
     assert notes[2:] == 2 * ['running "Odd" filter plugin: it failed or lagged too often, and is asked again in 300 s']
-    scheduler.check()
-    await finish(scheduler)
 
 
 @pytest.mark.parametrize("action", [Action.SWITCH_OFF, Action.FAIL_PODS])
