@@ -1,23 +1,19 @@
-"""What the cache makes of facts about pods and nodes."""
+"""What the cache makes of facts and assumptions, apart from what its random life says (test_cache_model)."""
+
+import sys
+from collections.abc import Callable
+from types import FrameType
 
 import msgspec
 import pytest
 
 from scheduler.api.objects import ContainerPort
+from scheduler.api.pods.pod import Pod
+from scheduler.framework.nodes.nodes import Aspect
 from scheduler.testing import a_node, a_pod
 from tests.unit.state.caches import CacheUnderTest, on
 
 # Facts about pods.
-
-
-def test_a_pod_that_another_scheduler_bound_is_counted() -> None:
-    cache = CacheUnderTest()
-
-    old = cache.confirm(on("n2"))
-
-    assert old is None
-    assert not cache.is_assumed("p")
-    assert cache.cpu() == {"n1": 0, "n2": 1000}
 
 
 def test_a_confirmed_assumption_is_counted_once_in_the_newest_version() -> None:
@@ -53,52 +49,6 @@ def test_a_pod_that_is_bound_to_another_node_than_believed_moves(confirmed_befor
     assert cache.counted("cache_corrections", kind="other_node") == 1
 
 
-def test_the_same_news_twice_changes_nothing() -> None:
-    cache = CacheUnderTest()
-    pod = on("n1")
-    cache.confirm(pod)
-
-    old = cache.confirm(pod)
-
-    assert old is pod
-    assert cache.cpu() == {"n1": 1000, "n2": 0}
-
-
-def test_a_resize_in_a_new_version_is_counted() -> None:
-    cache = CacheUnderTest()
-    cache.confirm(on("n1", cpu="1"))
-
-    cache.confirm(on("n1", cpu="1500m"))
-
-    assert cache.cpu() == {"n1": 1500, "n2": 0}
-
-
-def test_a_removed_pod_is_unknown_whatever_it_was() -> None:
-    cache = CacheUnderTest(ttl=30)
-    assumed, expiring, confirmed = (on("n1", uid) for uid in "abc")
-    for pod in (assumed, expiring, confirmed):
-        cache.assume(pod)
-    cache.finish_binding(expiring)
-    cache.confirm(confirmed)
-
-    removed = [cache.remove(uid) for uid in "abc"]
-    cache.clock.advance(1000)
-
-    assert removed == [assumed, expiring, confirmed]
-    assert cache.expire() == []
-    assert cache.sizes() == {"assumed_pods": 0, "nodes": 2, "pods": 0}
-    assert cache.cpu() == {"n1": 0, "n2": 0}
-
-
-def test_removing_an_unknown_pod_does_nothing() -> None:
-    cache = CacheUnderTest()
-    cache.confirm(on("n1"))
-    cache.remove("p")
-
-    assert cache.remove("p") is None
-    assert cache.cpu() == {"n1": 0, "n2": 0}
-
-
 # Quantities that cannot be read.
 
 
@@ -115,18 +65,6 @@ def test_a_pod_with_an_unreadable_quantity_is_counted_without_its_requests() -> 
     assert cache.counted("watch_errors", resource="pods", reason="quantity") == 1
 
 
-def test_a_pod_that_becomes_unreadable_loses_its_requests_and_gets_them_back() -> None:
-    cache = CacheUnderTest()
-    cache.assume(on("n1"))
-
-    cache.confirm(on("n1", cpu="lots"))
-    meanwhile = cache.cpu()["n1"]
-    cache.confirm(on("n1", cpu="2"))
-
-    assert meanwhile == 0
-    assert cache.cpu()["n1"] == 2000
-
-
 def test_an_unreadable_pod_can_move_and_go() -> None:
     cache = CacheUnderTest()
     cache.confirm(on("n1", cpu="lots"))
@@ -140,61 +78,141 @@ def test_an_unreadable_pod_can_move_and_go() -> None:
     assert cache.counted("watch_errors", resource="pods", reason="quantity") == 2
 
 
-# Nodes.
+# Assumptions.
 
 
-def test_a_node_is_handed_back_in_its_version_before() -> None:
-    cache = CacheUnderTest()
-    first, second = a_node("n3"), a_node("n3", cpu="8")
-
-    answers = [cache.set_node(first), cache.set_node(second), cache.remove_node("n3"), cache.remove_node("n3")]
-
-    assert answers == [None, first, second, None]
-    assert cache.table.node_names() == ["n1", "n2"]
-
-
-def test_an_unreadable_version_of_a_node_is_refused_and_the_one_before_stays() -> None:
-    cache = CacheUnderTest()
-    before = cache.table.node("n1")
-
-    with pytest.raises(ValueError, match="lots"):
-        cache.set_node(a_node("n1", cpu="lots"))
-
-    assert cache.table.node("n1") is before
-    cache.check_invariants()
-
-
-def test_pods_outlive_their_node_and_are_there_when_it_comes_back() -> None:
+@pytest.mark.parametrize("node", ["n1", "n2"])
+def test_a_pod_that_is_assumed_cannot_be_assumed_again(node: str) -> None:
     cache = CacheUnderTest()
     cache.assume(on("n1"))
-    cache.confirm(on("n1", "q"))
 
-    cache.remove_node("n1")
-    sizes = cache.sizes()
-    cache.set_node(a_node("n1"))
+    with pytest.raises(ValueError, match="default/p is in the cache already"):
+        cache.assume(on(node))
 
-    assert sizes == {"assumed_pods": 1, "nodes": 1, "pods": 2}
-    assert cache.cpu() == {"n1": 2000, "n2": 0}
+    assert cache.cpu() == {"n1": 1000, "n2": 0}
 
 
-def test_a_pod_may_arrive_before_its_node() -> None:
-    cache = CacheUnderTest()
+def a_cache_with_a_pod_left(node: str) -> tuple[CacheUnderTest, Pod]:
+    """A what-if has left it in the table, and another pod came to its node since."""
+    cache, tried = CacheUnderTest(), on(node)
+    cache.assume(tried, is_what_if=True)
+    cache.leave(tried)
+    cache.confirm(a_pod("later", uid="later", node_name=node))
+    return cache, tried
 
-    cache.confirm(on("n3"))
-    cache.set_node(a_node("n3"))
 
-    assert cache.cpu() == {"n1": 0, "n2": 0, "n3": 1000}
+def test_a_pod_that_a_what_if_has_left_is_assumed_without_being_counted_again() -> None:
+    cache, tried = a_cache_with_a_pod_left("n1")
+    log = cache.table.change_log(Aspect.REQUESTED)
+    before = log.position
+    pod = tried.bound_to("n1")
+
+    cache.assume(pod)
+
+    assert log.position == before
+    assert not cache.what_ifs
+    assert [each.name for each in cache.table.pods_on("n1")] == ["later", "p"]
+    assert cache.get("p") is pod
+    assert cache.cpu() == {"n1": 1000, "n2": 0}
 
 
-def test_a_pod_may_move_between_nodes_that_were_never_seen() -> None:
-    cache = CacheUnderTest()
-    cache.confirm(on("n3"))
+@pytest.mark.parametrize("pod", [on("n1", cpu="2"), on("n2", cpu="2")], ids=["another version", "another node"])
+def test_a_pod_that_a_what_if_has_left_otherwise_is_counted_as_it_is_assumed(pod: Pod) -> None:
+    cache, _ = a_cache_with_a_pod_left("n1")
 
-    cache.confirm(on("n4"))
-    cache.remove("p")
+    cache.assume(pod)
 
-    assert cache.cpu() == {"n1": 0, "n2": 0, "": 0}
-    assert cache.table.node_names() == ["n1", "n2"]
+    assert not cache.what_ifs
+    assert cache.get("p") is pod
+    assert cache.cpu() == {"n1": 0, "n2": 0} | {pod.node_name: 2000}
+
+
+@pytest.mark.parametrize(
+    "happen",
+    [
+        pytest.param(lambda cache: cache.forget_left(), id="it is not wanted"),
+        pytest.param(lambda cache: cache.set_node(a_node("more")), id="a node comes"),
+        pytest.param(lambda cache: cache.remove_node("n2"), id="a node goes"),
+        pytest.param(lambda cache: cache.forget(on("n1")), id="it is forgotten"),
+        pytest.param(lambda cache: cache.remove("p"), id="it is deleted"),
+    ],
+)
+def test_a_pod_that_a_what_if_has_left_counts_no_longer(happen: Callable[[CacheUnderTest], object]) -> None:
+    cache, tried = a_cache_with_a_pod_left("n1")
+
+    happen(cache)
+
+    assert cache.get("p") is None
+    assert cache.cpu()["n1"] == 0
+    cache.assume(tried)
+    assert cache.is_assumed("p")
+    assert not cache.what_ifs
+
+
+def test_a_pod_that_is_still_tried_out_cannot_be_assumed_nor_is_it_forgotten_with_those_left() -> None:
+    cache, tried = CacheUnderTest(), on("n1")
+    cache.assume(tried, is_what_if=True)
+
+    cache.forget_left()
+
+    with pytest.raises(ValueError, match="already"):
+        cache.assume(tried)
+    assert list(cache.what_ifs) == ["p"]
+
+
+# Time.
+
+
+def test_without_a_ttl_an_assumed_pod_waits_for_ever() -> None:
+    cache = CacheUnderTest(ttl=0)
+    cache.assume(on("n1"))
+    cache.finish_binding(on("n1"))
+
+    cache.clock.advance(1e9)
+    expired = cache.expire()
+
+    assert expired == []
+    assert cache.is_assumed("p")
+    assert cache.cpu()["n1"] == 1000
+
+
+def test_an_assumed_pod_expires_when_its_ttl_has_passed_since_the_binding_ended() -> None:
+    cache = CacheUnderTest(ttl=30)
+    pod = on("n1")
+    cache.assume(pod)
+    cache.clock.advance(100)
+    cache.finish_binding(pod)
+
+    cache.clock.advance(29)
+    early = cache.expire()
+    cache.clock.advance(1)
+    late = cache.expire()
+
+    assert early == []
+    assert late == [pod]
+    assert cache.get("p") is None
+    assert cache.cpu() == {"n1": 0, "n2": 0}
+    assert cache.counted("assumed_pods_expired") == 1
+
+
+def test_looking_for_what_expires_looks_at_nothing_else() -> None:
+    cache = CacheUnderTest(ttl=30.0)
+    for number in range(100):
+        cache.confirm(on("n1", f"p{number}", cpu="1m"))
+    cache.assume(on("n2", "late"))
+    cache.finish_binding(on("n2", "late"))
+    looked_at: list[str] = []
+
+    def profile(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            looked_at.append(frame.f_code.co_name)
+
+    sys.setprofile(profile)
+    cache.expire()
+    sys.setprofile(None)
+
+    assert looked_at == ["expire", "__call__"]
+    cache.check_invariants()
 
 
 # The invariants themselves.

@@ -3,12 +3,6 @@ import pytest
 from scheduler.framework.nodes.change_log import ChangeLog
 
 
-def test_a_new_log_is_empty() -> None:
-    log = ChangeLog()
-
-    assert log.since(log.position) == []
-
-
 def test_a_reader_gets_what_was_marked_after_its_position_with_repeats() -> None:
     log = ChangeLog()
     log.mark(7)
@@ -18,18 +12,6 @@ def test_a_reader_gets_what_was_marked_after_its_position_with_repeats() -> None
         log.mark(row)
 
     assert log.since(position) == [3, 1, 3]
-
-
-def test_readers_do_not_disturb_each_other() -> None:
-    log = ChangeLog()
-    early = log.position
-    log.mark(1)
-    late = log.position
-    log.mark(2)
-
-    answers = [log.since(early), log.since(late), log.since(early)]
-
-    assert answers == [[1, 2], [2], [1, 2]]
 
 
 def test_what_a_reader_was_given_does_not_grow_later() -> None:
@@ -90,16 +72,6 @@ def test_after_mark_all_a_reader_from_before_cannot_know_which_rows_changed() ->
 
     assert log.since(before) is None
     assert log.since(log.position) == []
-
-
-def test_after_mark_all_a_new_reader_gets_rows_again() -> None:
-    log = ChangeLog()
-    log.mark_all()
-    after = log.position
-
-    log.mark(5)
-
-    assert log.since(after) == [5]
 
 
 def test_mark_all_of_an_empty_log_is_noticed() -> None:

@@ -13,7 +13,6 @@ from scheduler.api.pods.pod import Pod
 from scheduler.framework.groups.pod_groups import GroupKey
 from scheduler.state.group_members import Members, MembersByGroup
 from scheduler.testing import a_pod
-from tests.unit.state.caches import CacheUnderTest
 
 NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC).timestamp()
 
@@ -21,27 +20,6 @@ NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC).timestamp()
 def key_of(pod: Pod) -> GroupKey | None:
     group = pod.spec.scheduling_group
     return None if group is None else GroupKey(pod.namespace, "test", group.pod_group_name)
-
-
-def states(members: Members) -> tuple[list[str], list[str], list[str]]:
-    """The names of the members: unscheduled, assumed, scheduled."""
-    members.check_invariants()
-    return (
-        [pod.name for pod in members.unscheduled],
-        [uid.rpartition("/")[2] for uid in members.assumed],
-        sorted(pod.name for pod in members.scheduled),
-    )
-
-
-def test_a_member_that_is_assumed_and_forgotten_is_unscheduled_again() -> None:
-    members, pod = Members(), a_pod("p1")
-
-    members.see(pod)
-    assert states(members) == (["p1"], [], [])
-    members.assume(pod.bound_to("n"))
-    assert states(members) == ([], ["p1"], ["p1"])
-    members.forget(pod.uid)
-    assert states(members) == (["p1"], [], [])
 
 
 def test_counts_follow_each_change_and_ignore_what_cannot_be() -> None:
@@ -79,53 +57,16 @@ def test_scheduled_are_those_with_a_node_in_the_version_that_has_it() -> None:
     assert list(members.scheduled) == [assigned, assumed]
 
 
-def test_a_pod_that_others_bind_is_not_unscheduled_any_more() -> None:
-    members, pod = Members(), a_pod("p1")
-    members.see(pod)
+def test_groups_of_one_name_in_two_namespaces_are_two_and_known_as_long_as_they_have_members() -> None:
+    groups, p = MembersByGroup(key_of), a_pod("p", namespace="a", group="g")
 
-    members.assign(pod.bound_to("n"))
-
-    assert states(members) == ([], [], ["p1"])
-
-
-def test_the_cache_tells_of_all_that_happens_to_members_and_of_no_other_pod() -> None:
-    cache = CacheUnderTest(ttl=30)
-    groups = MembersByGroup(key_of)
-    cache.listen(groups)
-    pod, other = a_pod("p1", group="g"), a_pod("other")
-    for each in (pod, other):
-        groups.see(each)
-
-    def shown() -> tuple[int, int, int]:
-        cache.check_invariants()
-        members = groups.of(key_of(pod))
-        return members.count, len(members.unscheduled), members.scheduled_count
-
-    cache.assume(other.bound_to("n1"))
-    assert shown() == (1, 1, 0)
-    cache.assume(pod.bound_to("n1"))
-    assert shown() == (1, 0, 1)
-    cache.forget(pod.bound_to("n1"))
-    assert shown() == (1, 1, 0)
-    cache.assume(pod.bound_to("n1"))
-    cache.finish_binding(pod)
-    cache.clock.advance(31)
-    cache.expire()
-    assert shown() == (1, 1, 0)
-    cache.confirm(pod.bound_to("n2"))
-    assert shown() == (1, 0, 1)
-    cache.remove(pod.uid)
-    assert shown() == (0, 0, 0)
-
-
-def test_groups_of_one_name_in_two_namespaces_are_two() -> None:
-    groups = MembersByGroup(key_of)
-
-    groups.see(a_pod("p", namespace="a", group="g"))
+    groups.see(p)
     groups.see(a_pod("q", namespace="b", group="g"))
 
     assert [pod.name for pod in groups.of(GroupKey("b", "test", "g")).unscheduled] == ["q"]
     assert groups.of(GroupKey("c", "test", "g")).count == groups.of(None).count == 0
+    groups.remove(p)
+    assert list(groups.groups()) == [GroupKey("b", "test", "g")]
 
 
 def test_the_oldest_group_of_which_no_pod_has_a_node_is_known() -> None:

@@ -4,7 +4,7 @@ import msgspec
 
 from scheduler.api.objects import ContainerImage, ContainerPort, NodeStatus
 from scheduler.testing import a_node, a_pod
-from tests.unit.state.tables import GPU, LOCKED, SLOW, a_table, with_ports
+from tests.unit.state.tables import GPU, a_table, with_ports
 
 # What a node says.
 
@@ -19,27 +19,6 @@ def test_a_node_fills_its_columns() -> None:
     assert table.unschedulable.tolist() == [True]
     assert info.unschedulable
     assert (info.row, info.name, info.node) == (0, "a", table.node("a"))
-
-
-def test_a_new_version_of_a_node_replaces_all_of_its_facts() -> None:
-    table = a_table(
-        a_node(
-            "a", cpu="8", allocatable={GPU: "2"}, labels={"zone": "1", "old": ""}, taints=[LOCKED], unschedulable=True
-        ),
-    )
-    table.label_codes("zone")
-
-    table.set_node(a_node("a", cpu="4", pods=5, labels={"zone": "2"}, taints=[SLOW]))
-
-    table.check_invariants()
-    info = table.info(0)
-    assert info.allocatable == {"cpu": 4000, "memory": 16 * 2**30, "pods": 5}
-    assert table.allowed_pods.tolist() == [5]
-    assert table.unschedulable.tolist() == [False]
-    assert info.labels == {"zone": "2"}
-    assert info.taints == (SLOW,)
-    assert table.taints.keys() == {SLOW}
-    assert table.label_values("zone")[table.label_codes("zone")[0]] == "2"
 
 
 def test_a_resource_that_no_node_has_is_zero_everywhere_and_cannot_be_written() -> None:
@@ -134,22 +113,6 @@ def test_a_label_with_an_empty_value_is_a_label() -> None:
     assert codes[1] == 0
 
 
-def test_a_label_column_follows_the_nodes_after_it_was_asked_for() -> None:
-    table = a_table(a_node("a", labels={"zone": "1"}), a_node("b", labels={"zone": "2"}), capacity=2)
-    first = table.label_codes("zone").tolist()
-
-    table.set_node(a_node("c", labels={"zone": "2"}))  # beyond the capacity
-    table.set_node(a_node("a", labels={"zone": "3"}))
-    table.set_node(a_node("d", labels={"disk": "ssd"}))
-    table.remove_node("b")
-
-    codes, values = table.label_codes("zone").tolist(), table.label_values("zone")
-    assert [values[code] for code in codes] == ["3", "", "2", ""]
-    assert codes[1] == codes[3] == 0
-    assert codes[2] == first[1]
-    assert codes.count(0) == 2
-
-
 def test_a_key_that_is_asked_for_later_is_read_from_all_nodes() -> None:
     table = a_table(a_node("a", labels={"zone": "1", "disk": "ssd"}), a_node("b"), a_node("c", labels={"disk": "hdd"}))
     table.label_codes("zone")
@@ -218,36 +181,6 @@ def test_values_of_nodes_that_are_gone_are_forgotten_in_time() -> None:
 # Taints.
 
 
-def test_a_taint_is_listed_with_its_nodes_while_any_has_it() -> None:
-    table = a_table(a_node("a", taints=[LOCKED, SLOW]), a_node("b", taints=[SLOW]))
-    both = {taint: column.tolist() for taint, column in table.taints.items()}
-
-    table.set_node(a_node("a", taints=[SLOW]))
-
-    table.check_invariants()
-    assert both == {LOCKED: [True, False], SLOW: [True, True]}
-    assert {taint: column.tolist() for taint, column in table.taints.items()} == {SLOW: [True, True]}
-
-
-def test_a_taint_that_is_listed_twice_goes_away_once() -> None:
-    table = a_table(a_node("a", taints=[LOCKED, LOCKED]), a_node("b"))
-
-    table.set_node(a_node("a"))
-
-    table.check_invariants()
-    assert not table.taints
-
-
-def test_taints_of_a_removed_node_go_even_if_its_pods_stay() -> None:
-    table = a_table(a_node("a", taints=[LOCKED]))
-    table.add_pod("a", a_pod())
-
-    table.remove_node("a")
-
-    table.check_invariants()
-    assert not table.taints
-
-
 # Host ports.
 
 
@@ -262,20 +195,6 @@ def test_host_ports_are_counted_by_address_and_row() -> None:
         ("TCP", 80): {"0.0.0.0": {0: 1, 1: 2}, "10.0.0.1": {1: 1}},
         ("UDP", 53): {"0.0.0.0": {0: 1}},
     }
-
-
-def test_a_port_is_free_when_the_last_pod_that_held_it_is_gone() -> None:
-    table = a_table(a_node("a"))
-    pods = [with_ports(name, ContainerPort(host_port=80)) for name in ("p", "q")]
-    for pod in pods:
-        table.add_pod("a", pod)
-
-    table.remove_pod("a", pods[0])
-    left = {key: {ip: dict(rows) for ip, rows in ips.items()} for key, ips in table.host_ports.items()}
-    table.remove_pod("a", pods[1])
-
-    assert left == {("TCP", 80): {"0.0.0.0": {0: 1}}}
-    assert table.host_ports == {}
 
 
 # Images.

@@ -94,53 +94,6 @@ def test_pods_are_counted_by_row_namespace_and_labels(asked_first: bool) -> None
     assert {match: counts(table, match) for match in matches} == matches
 
 
-def test_a_pod_that_goes_is_not_counted_any_more() -> None:
-    table = two_nodes()
-    pod = app_pod("p", {"app": "web"}, apart="db")
-    table.add_pod("a", pod)
-    assert counts(table, matching(WEB)) == [1, 0]
-
-    table.remove_pod("a", pod)
-
-    assert counts(table, matching(WEB)) == [0, 0]
-    assert anti_affinity(table) == {}
-
-
-@pytest.mark.parametrize(
-    ("new", "expected"),
-    [
-        pytest.param(app_pod("p", {"app": "db"}), [0, 0], id="other labels"),
-        pytest.param(app_pod("p"), [0, 0], id="no labels"),
-        pytest.param(app_pod("p", {"app": "web"}, deleting=True), [0, 0], id="being deleted"),
-        pytest.param(app_pod("p", {"app": "web", "new": ""}), [1, 0], id="one label more"),
-        pytest.param(app_pod("p", {"app": "web"}), [1, 0], id="the same"),
-    ],
-)
-def test_a_new_version_is_counted_as_it_is(new: Pod, expected: list[int]) -> None:
-    table = two_nodes()
-    old = app_pod("p", {"app": "web"})
-    table.add_pod("a", old)
-    assert counts(table, matching(WEB, alive_only=True)) == [1, 0]
-
-    table.replace_pod("a", old, new)
-
-    assert counts(table, matching(WEB, alive_only=True)) == expected
-    table.remove_pod("a", new)
-    assert counts(table, ALL) == [0, 0]
-
-
-def test_labels_in_another_order_are_no_other_labels() -> None:
-    table = two_nodes()
-    old, new = app_pod("p", {"app": "web", "tier": "1"}), app_pod("p", {"tier": "1", "app": "web"})
-    table.add_pod("a", old)
-
-    table.replace_pod("a", old, new)
-
-    assert counts(table, matching(WEB)) == [1, 0]
-    table.remove_pod("a", new)
-    assert counts(table, ALL) == [0, 0]
-
-
 def test_a_pod_cannot_be_counted_twice() -> None:
     table = two_nodes()
     table.add_pod("a", app_pod("p", {"app": "web"}))
@@ -173,32 +126,6 @@ def test_what_ifs_are_counted_inside_and_leave_no_trace() -> None:
     assert inside == ([1, 0], [1, 0], {"y": [1, 0]})
     assert counts(table, matching(WEB)) == counts(table, ALL) == [1, 0]
     assert anti_affinity(table) == {"x": [1, 0]}
-
-
-def test_pods_of_a_node_that_is_not_there_are_counted_on_its_row() -> None:
-    table = a_table(a_node("a"))
-    table.add_pod("late", app_pod("p", {"app": "web"}))
-    assert counts(table, matching(WEB)) == [0, 1]
-
-    table.set_node(a_node("late"))
-    assert counts(table, matching(WEB)) == [0, 1]
-
-    table.remove_node("late")
-    assert counts(table, matching(WEB)) == [0, 1]
-
-
-def test_a_row_that_is_used_again_starts_empty() -> None:
-    table = two_nodes()
-    pod = app_pod("p", {"app": "web"}, apart="x")
-    table.add_pod("b", pod)
-    assert counts(table, matching(WEB)) == [0, 1]
-
-    table.remove_node("b")
-    table.remove_pod("b", pod)
-    table.set_node(a_node("c"))
-
-    assert table.row_of("c") == 1
-    assert counts(table, matching(WEB)) == [0, 0]
 
 
 def test_columns_grow_with_the_table() -> None:

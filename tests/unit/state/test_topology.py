@@ -60,19 +60,6 @@ def test_a_topology_says_how_many_rows_are_labelled_and_which_codes_are_in_use()
     assert [zones.values[code] for code in zones.distinct] == ["a", "b", "c"]
 
 
-def test_domains_cease_to_be_single_rows_and_are_so_again_as_labels_change() -> None:
-    table = zones_with(2)
-    assert table.topology("host").is_one_each
-
-    table.set_node(a_node("n1", labels={"host": "n0"}))
-    assert not table.topology("host").is_one_each
-    assert len(table.topology("host").distinct) == 1
-
-    table.remove_node("n0")
-    assert table.topology("host").is_one_each
-    assert table.topology("host").labelled == 1
-
-
 def test_sums_follow_pods_that_come_and_go_and_what_ifs() -> None:
     table = zones_with(9)
     before = sums(table)
@@ -87,16 +74,6 @@ def test_sums_follow_pods_that_come_and_go_and_what_ifs() -> None:
     assert before == {"a": 3, "b": 3, "c": 3}
     assert added == {"a": 4, "b": 3, "c": 3}
     assert within == sums(table) == before
-
-
-def test_sums_follow_a_node_that_moves_to_another_domain() -> None:
-    table = zones_with(64)
-    sums(table)
-
-    table.set_node(a_node("n0", labels={"zone": "new"}))
-
-    assert sums(table) == recounted(table)
-    assert sums(table)["new"] == 1
 
 
 def test_sums_of_terms_follow_their_pods() -> None:

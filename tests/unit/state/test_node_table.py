@@ -1,28 +1,88 @@
-"""How the table counts pods, and that it notices when it has miscounted."""
+"""Rows and pods of the node table, apart from what the random life of the cache says (test_cache_model)."""
 
 import pytest
 
-from scheduler.api.objects import ContainerPort
+from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_node, a_pod
-from tests.unit.state.tables import GPU, MOST, a_table, everything
+from tests.unit.state.tables import LOCKED, MOST, SLOW, a_table, everything
 
-# Pods.
+# Rows.
 
 
-def test_requests_add_up_and_go_again() -> None:
-    table = a_table(a_node("a"))
-    first = a_pod("p", requests={"cpu": "1", "memory": "1Gi", GPU: "1"})
-    second = a_pod("q", requests={"cpu": "500m"})
-
-    table.add_pod("a", first)
-    table.add_pod("a", second)
-    full = dict(table.info(0).requested)
-    table.remove_pod("a", first)
+def test_an_empty_table_has_no_rows() -> None:
+    table = NodeTable()
 
     table.check_invariants()
-    assert full == {"cpu": 1500, "memory": 2**30, GPU: 1}
-    assert table.info(0).requested == {"cpu": 500}
-    assert table.pod_count.tolist() == [1]
+    assert (table.size, table.count, list(table.names())) == (0, 0, [])
+    assert len(table.in_use) == len(table.allocatable("cpu")) == len(table.label_codes("zone")) == 0
+
+
+def test_the_rows_of_nodes_are_found_by_their_names_but_not_of_those_that_are_gone() -> None:
+    table = a_table(a_node("a"), a_node("b"), a_node("c"))
+    table.add_pod("b", a_pod("web"))
+    table.remove_node("b")  # a placeholder now
+
+    assert table.rows_of(["c", "mars", "b", "a"]).tolist() == [2, 0]
+    assert table.rows_of([]).tolist() == []
+    assert NodeTable().rows_of(["a"]).tolist() == []
+
+
+def test_a_free_row_says_nothing() -> None:
+    table = a_table(a_node("a", labels={"zone": "1"}, taints=[LOCKED], unschedulable=True, images={"app:1": 5}))
+
+    table.remove_node("a")
+
+    table.check_invariants()
+    assert table.names() == [""]
+    assert table.in_use.tolist() == [False]
+    assert table.allowed_pods.tolist() == [0]
+    assert table.unschedulable.tolist() == [False]
+    assert not table.images
+    assert table.row_of("a") is None
+    assert table.node("a") is None
+    assert table.node_names() == []
+    assert table.count == 0
+    with pytest.raises(KeyError, match="row 0 is not in use"):
+        table.info(0)
+
+
+# Growth.
+
+
+def test_all_columns_have_the_length_of_the_table() -> None:
+    table = a_table(*(a_node(f"n{i}", taints=[SLOW]) for i in range(5)))
+    table.add_pod("late", a_pod())
+
+    columns = [
+        table.in_use,
+        table.unschedulable,
+        table.pod_count,
+        table.allowed_pods,
+        table.allocatable("cpu"),
+        table.allocatable("unheard/of"),
+        table.requested("cpu"),
+        table.requested("unheard/of"),
+        table.non_zero_requested("cpu"),
+        table.label_codes("zone"),
+        table.taints[SLOW],
+        table.names(),
+    ]
+
+    assert {len(column) for column in columns} == {table.size} == {6}
+
+
+def test_a_view_of_a_node_outlives_the_growth_of_the_table() -> None:
+    table = a_table(a_node("a", cpu="2"), capacity=1)
+    info = table.info(0)
+
+    table.set_node(a_node("b"))
+    table.add_pod("a", a_pod(requests={"cpu": "1"}))
+
+    assert info.allocatable["cpu"] == 2000
+    assert info.requested == {"cpu": 1000}
+
+
+# Pods.
 
 
 def test_scoring_counts_something_for_a_pod_that_asks_for_nothing() -> None:
@@ -76,34 +136,6 @@ def test_sums_wrap_around_as_in_go_and_come_back() -> None:
 
     assert sums == [MOST, -2, MOST - 2, -2, MOST]
     assert table.non_zero_requested("memory").tolist() == [MOST]
-
-
-def test_a_new_version_that_asks_for_the_same_takes_the_place_of_the_old_one() -> None:
-    table = a_table(a_node("a"))
-    old, new = a_pod(requests={"cpu": "1"}), a_pod(requests={"cpu": "1"}, labels={"app": "web"})
-    table.add_pod("a", old)
-
-    table.replace_pod("a", old, new)
-
-    table.check_invariants()
-    assert list(table.pods_on("a")) == [new]
-    assert table.requested("cpu").tolist() == [1000]
-
-
-@pytest.mark.parametrize("on_placeholder", [False, True])
-def test_a_new_version_that_asks_for_something_else_is_counted_again(on_placeholder: bool) -> None:
-    table = a_table(*([] if on_placeholder else [a_node("a")]))
-    old = a_pod(requests={"cpu": "1"}, ports=[ContainerPort(host_port=80)])
-    new = a_pod(requests={"cpu": "3", GPU: "1"}, ports=[ContainerPort(host_port=81)])
-    table.add_pod("a", old)
-
-    table.replace_pod("a", old, new)
-
-    table.check_invariants()
-    assert list(table.pods_on("a")) == [new]
-    assert table.requested("cpu").tolist() == [3000]
-    assert table.requested(GPU).tolist() == [1]
-    assert table.host_ports.keys() == {("TCP", 81)}
 
 
 def test_a_new_version_that_cannot_be_read_leaves_the_old_one_counted() -> None:
