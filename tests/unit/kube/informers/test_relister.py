@@ -102,6 +102,18 @@ async def a_setup(
             await asyncio.wait([setup.task])
 
 
+@asynccontextmanager
+async def synced(
+    directory: Path, *pods: Answer, interval: float = 0.0, budgets: Sequence[Answer] = ()
+) -> AsyncIterator[Setup]:
+    """When all has been listed once."""
+    async with a_setup(directory, *pods, interval=interval, budgets=budgets) as setup:
+        if budgets:
+            setup.relister.request(BUDGETS)
+        await setup.sync()
+        yield setup
+
+
 async def test_nodes_are_compared_before_pods(tmp_path: Path) -> None:
     async with a_setup(tmp_path, object_list(pod_dict("a"), version=10)) as setup:
         setup.relister.request(PODS)
@@ -123,8 +135,7 @@ async def test_pages_are_read_to_the_end(tmp_path: Path) -> None:
     first = object_list(pod_dict("a"), version=10, continue_="next/+=")
     last = object_list(pod_dict("b"), version=10)
 
-    async with a_setup(tmp_path, first, last) as setup:
-        await setup.sync()
+    async with synced(tmp_path, first, last) as setup:
         api, pods = setup.api, set(setup.handlers.pods)
     assert pods == {"uid-a", "uid-b"}
     selector = "status.phase!=Succeeded,status.phase!=Failed"
@@ -138,8 +149,7 @@ async def test_differences_are_repaired_and_counted(tmp_path: Path) -> None:
     before = object_list(pod_dict("changed", 1), pod_dict("gone", 2), pod_dict("same", 3), version=10)
     after = object_list(pod_dict("changed", 11), pod_dict("new", 12), pod_dict("same", 3), version=20)
 
-    async with a_setup(tmp_path, before, after) as setup:
-        await setup.sync()
+    async with synced(tmp_path, before, after) as setup:
         await setup.compare_pods()
 
     assert setup.handlers.calls == ["changed changed 11", "changed new 12", "deleted gone"]
@@ -147,9 +157,7 @@ async def test_differences_are_repaired_and_counted(tmp_path: Path) -> None:
 
 
 async def test_the_first_list_is_no_repair(tmp_path: Path) -> None:
-    async with a_setup(tmp_path, object_list(pod_dict("a"), version=10)) as setup:
-        await setup.sync()
-
+    async with synced(tmp_path, object_list(pod_dict("a"), version=10)) as setup:
         assert setup.repairs("added") == 0
 
 
@@ -158,8 +166,7 @@ async def test_what_the_watch_knows_better_stays(tmp_path: Path) -> None:
     nothing = object_list(version=5)
     late = object_list(pod_dict("changed", 1), pod_dict("deleted", 2), version=10)
 
-    async with a_setup(tmp_path, nothing, late) as setup:
-        await setup.sync()
+    async with synced(tmp_path, nothing, late) as setup:
         setup.pods.from_line(watch_line("ADDED", pod_dict("deleted", 2)))
         setup.api.held.clear()
         comparing = asyncio.create_task(setup.compare_pods())
@@ -179,9 +186,7 @@ async def test_an_expired_list_is_started_over(tmp_path: Path) -> None:
     expired = Answer(410, {"message": "the continue token is too old"})
     again = object_list(pod_dict("a"), pod_dict("b"), version=11)
 
-    async with a_setup(tmp_path, first, expired, again) as setup:
-        await setup.sync()
-
+    async with synced(tmp_path, first, expired, again) as setup:
         assert set(setup.handlers.pods) == {"uid-a", "uid-b"}
 
 
@@ -210,8 +215,7 @@ async def test_a_list_that_is_none_ends_the_comparison(tmp_path: Path, body: Any
 
 
 async def test_a_failed_handler_is_made_up_for(tmp_path: Path) -> None:
-    async with a_setup(tmp_path, object_list(version=5), object_list(pod_dict("a", 6), version=10)) as setup:
-        await setup.sync()
+    async with synced(tmp_path, object_list(version=5), object_list(pod_dict("a", 6), version=10)) as setup:
         setup.handlers.fail_on = "a"
         setup.pods.from_line(watch_line("ADDED", pod_dict("a", 6)))
         setup.handlers.fail_on = ""
@@ -223,8 +227,7 @@ async def test_a_failed_handler_is_made_up_for(tmp_path: Path) -> None:
 
 
 async def test_what_fails_again_is_tried_again(tmp_path: Path) -> None:
-    async with a_setup(tmp_path, object_list(version=5), object_list(pod_dict("a", 6), version=10)) as setup:
-        await setup.sync()
+    async with synced(tmp_path, object_list(version=5), object_list(pod_dict("a", 6), version=10)) as setup:
         setup.handlers.fail_on = "a"
         setup.pods.from_line(watch_line("ADDED", pod_dict("a", 6)))
         await until(lambda: setup.repairs("failed") == 2)
@@ -237,8 +240,7 @@ async def test_what_fails_again_is_tried_again(tmp_path: Path) -> None:
 async def test_a_deletion_that_failed_is_made_up_for(tmp_path: Path) -> None:
     before, after = object_list(pod_dict("a", 4), version=5), object_list(version=10)
 
-    async with a_setup(tmp_path, before, after) as setup:
-        await setup.sync()
+    async with synced(tmp_path, before, after) as setup:
         setup.handlers.fail_on = "deleted"
         setup.pods.from_line(watch_line("DELETED", pod_dict("a", 6)))
         setup.handlers.fail_on = ""
@@ -250,8 +252,7 @@ async def test_a_deletion_that_failed_is_made_up_for(tmp_path: Path) -> None:
 async def test_a_list_from_before_the_failure_puts_nothing_right(tmp_path: Path) -> None:
     lists = [object_list(pod_dict("a", version), version=version) for version in (4, 5, 7)]
 
-    async with a_setup(tmp_path, *lists) as setup:
-        await setup.sync()
+    async with synced(tmp_path, *lists) as setup:
         setup.api.held.clear()
         comparing = asyncio.create_task(setup.compare_pods())
         await until(lambda: setup.api.busy)
@@ -314,9 +315,7 @@ async def test_a_resource_that_is_not_served_holds_nothing_up_and_is_not_listed(
 async def test_what_is_known_of_a_resource_that_goes_is_dropped_and_comes_back_with_it(tmp_path: Path) -> None:
     budgets = object_list(object_dict("shop"), version=10), object_list(object_dict("shop", 11), version=20)
 
-    async with a_setup(tmp_path, object_list(version=10), budgets=budgets) as setup:
-        setup.relister.request(BUDGETS)
-        await setup.sync()
+    async with synced(tmp_path, object_list(version=10), budgets=budgets) as setup:
         setup.relister.absent(BUDGETS)
         setup.relister.request(BUDGETS)
         await until(lambda: setup.others.calls.count("go on") == 2)
@@ -332,9 +331,7 @@ async def test_an_object_deleted_while_nobody_watched_is_found_missing(tmp_path:
         object_list(object_dict("bank"), version=20),
     )
 
-    async with a_setup(tmp_path, object_list(version=10), budgets=budgets) as setup:
-        setup.relister.request(BUDGETS)
-        await setup.sync()
+    async with synced(tmp_path, object_list(version=10), budgets=budgets) as setup:
         setup.relister.request(BUDGETS)
         await until(lambda: len(setup.others.calls) == 3)
 
@@ -388,8 +385,7 @@ async def test_only_trouble_of_the_api_server_excuses_a_first_list(
 
 
 async def test_once_all_is_compared_nothing_is_expected_of_comparisons(tmp_path: Path) -> None:
-    async with a_setup(tmp_path, object_list(version=10)) as setup:
-        await setup.sync()
+    async with synced(tmp_path, object_list(version=10)) as setup:
         setup.api.on(LIST_PODS, Answer(403))
         setup.relister.request(PODS)
         await until(lambda: len(setup.api.requests) >= 4)
@@ -403,8 +399,7 @@ async def test_comparing_anew_takes_lists_that_were_asked_for_afterwards_and_cou
 ) -> None:
     before = object_list(pod_dict("old", 1), version=5)
     after = object_list(pod_dict("new", 8), version=9)
-    async with a_setup(tmp_path, before, before, after) as setup:
-        await setup.sync()
+    async with synced(tmp_path, before, before, after) as setup:
         setup.api.held.clear()
         setup.relister.request(PODS)  # one is under way, and began too early
         await until(lambda: len(setup.api.seen(LIST_PODS)) == 2)
@@ -461,9 +456,7 @@ async def test_a_list_that_fails_half_way_brings_nothing(tmp_path: Path, status:
 
 async def test_one_list_that_hangs_holds_up_no_other(tmp_path: Path) -> None:
     hangs = asyncio.Event()
-    async with a_setup(tmp_path, object_list(version=10), budgets=[object_list(version=10)]) as setup:
-        setup.relister.request(BUDGETS)
-        await setup.sync()
+    async with synced(tmp_path, object_list(version=10), budgets=[object_list(version=10)]) as setup:
         before = len(setup.api.seen(LIST_PODS))
         setup.api.hanging[LIST_BUDGETS] = hangs
         setup.relister.request(BUDGETS)
@@ -484,16 +477,14 @@ async def restored(setup: Setup) -> str:
 
 
 async def test_a_list_older_than_the_last_one_means_that_etcd_was_restored(tmp_path: Path) -> None:
-    async with a_setup(tmp_path, object_list(version=10), object_list(version=9)) as setup:
-        await setup.sync()
+    async with synced(tmp_path, object_list(version=10), object_list(version=9)) as setup:
         setup.relister.request(PODS)
 
         assert await restored(setup) == "pods: version 10 was seen, and now the newest is 9"
 
 
 async def test_a_list_older_than_an_event_means_that_etcd_was_restored(tmp_path: Path) -> None:
-    async with a_setup(tmp_path, object_list(version=10)) as setup:
-        await setup.sync()
+    async with synced(tmp_path, object_list(version=10)) as setup:
         setup.pods.from_line(watch_line("ADDED", pod_dict("a", 11)))
         setup.relister.request(PODS)
 
@@ -505,16 +496,14 @@ async def test_a_new_list_with_an_old_object_means_that_etcd_was_restored_and_it
 ) -> None:
     lists = object_list(pod_dict("a", 7), version=10), object_list(pod_dict("a", 5), version=1_000_010)
 
-    async with a_setup(tmp_path, *lists) as setup:
-        await setup.sync()
+    async with synced(tmp_path, *lists) as setup:
         setup.relister.request(PODS)
 
         assert await restored(setup) == "pods: version 7 was seen, and now the newest is 5"
 
 
 async def test_a_watch_that_goes_on_is_an_occasion_to_look(tmp_path: Path) -> None:
-    async with a_setup(tmp_path, object_list(version=10), object_list(version=9)) as setup:
-        await setup.sync()
+    async with synced(tmp_path, object_list(version=10), object_list(version=9)) as setup:
         setup.relister.watch_opened(PODS)
 
         assert await restored(setup) == "pods: version 10 was seen, and now the newest is 9"
@@ -522,8 +511,7 @@ async def test_a_watch_that_goes_on_is_an_occasion_to_look(tmp_path: Path) -> No
 
 
 async def test_an_interruption_is_a_gap_until_all_was_compared_anew(tmp_path: Path) -> None:
-    async with a_setup(tmp_path, object_list(version=10), object_list(pod_dict("a", 11), version=12)) as setup:
-        await setup.sync()
+    async with synced(tmp_path, object_list(version=10), object_list(pod_dict("a", 11), version=12)) as setup:
         gaps = setup.relister.gaps
         before = gaps.is_current
         setup.relister.watch_interrupted(PODS)
@@ -540,8 +528,7 @@ async def test_an_interruption_is_a_gap_until_all_was_compared_anew(tmp_path: Pa
 
 async def test_a_watch_that_is_behind_is_no_restore(tmp_path: Path) -> None:
     """After its reconnection it may repeat what we have; only a consistent read must never be older."""
-    async with a_setup(tmp_path, object_list(pod_dict("a", 7), version=10), object_list(version=12)) as setup:
-        await setup.sync()
+    async with synced(tmp_path, object_list(pod_dict("a", 7), version=10), object_list(version=12)) as setup:
         setup.pods.from_line(watch_line("MODIFIED", pod_dict("a", 11)))
         setup.pods.from_line(watch_line("MODIFIED", pod_dict("a", 9)))
         setup.relister.request(PODS)
@@ -553,8 +540,7 @@ async def test_a_watch_that_is_behind_is_no_restore(tmp_path: Path) -> None:
 async def test_thousands_of_repairs_give_the_event_loop_back(tmp_path: Path) -> None:
     many = object_list(*(pod_dict(str(i), 11) for i in range(5_000)), version=20)
 
-    async with a_setup(tmp_path, object_list(version=10), many) as setup:
-        await setup.sync()
+    async with synced(tmp_path, object_list(version=10), many) as setup:
         longest = 0
         seen = len(setup.handlers.pods)
         setup.relister.request(PODS)
@@ -582,9 +568,7 @@ async def test_a_resource_that_is_added_later_holds_up_no_decision_as_nobody_rea
 
 
 async def test_a_resource_that_is_added_and_is_not_served_counts_as_compared(tmp_path: Path) -> None:
-    async with a_setup(tmp_path, object_list(pod_dict("a"), version=10)) as setup:
-        await setup.sync()
-
+    async with synced(tmp_path, object_list(pod_dict("a"), version=10)) as setup:
         setup.relister.add(setup.budgets)
         setup.relister.absent(BUDGETS)
         await setup.relister.compared([BUDGETS])
@@ -594,10 +578,7 @@ async def test_a_resource_that_is_added_and_is_not_served_counts_as_compared(tmp
 
 async def test_a_resource_that_is_removed_is_compared_no_longer(tmp_path: Path) -> None:
     budgets = object_list(object_dict("shop", 1), version=10)
-    async with a_setup(tmp_path, object_list(pod_dict("a"), version=10), budgets=[budgets]) as setup:
-        setup.relister.request(BUDGETS)
-        await setup.sync()
-
+    async with synced(tmp_path, object_list(pod_dict("a"), version=10), budgets=[budgets]) as setup:
         await setup.relister.remove(BUDGETS)
         setup.relister.request(BUDGETS)
         await setup.relister.compare_again()
@@ -623,9 +604,7 @@ async def test_a_removal_waits_for_the_comparison_under_way(tmp_path: Path) -> N
 
 
 async def test_what_is_read_anew_is_no_repair(tmp_path: Path) -> None:
-    async with a_setup(tmp_path, object_list(pod_dict("a"), version=10)) as setup:
-        await setup.sync()
-
+    async with synced(tmp_path, object_list(pod_dict("a"), version=10)) as setup:
         setup.pods.decode_into(Pod)
         setup.relister.read_again(PODS)
         await setup.relister.compared([PODS])
@@ -635,8 +614,7 @@ async def test_what_is_read_anew_is_no_repair(tmp_path: Path) -> None:
 
 
 async def test_a_comparison_under_way_does_not_count_for_what_is_read_anew(tmp_path: Path) -> None:
-    async with a_setup(tmp_path, object_list(pod_dict("a"), version=10)) as setup:
-        await setup.sync()
+    async with synced(tmp_path, object_list(pod_dict("a"), version=10)) as setup:
         held = setup.api.hanging[LIST_PODS] = asyncio.Event()
         before = len(setup.api.seen(LIST_PODS))
         setup.relister.request(PODS)
