@@ -38,7 +38,7 @@ def with_nodes(
 
 
 async def waiting_for(extender: FakeExtender, *pods: Pod, nodes: int = 3, room: int = 16) -> EngineUnderTest:
-    """An engine that has tried these pods, and waits for what the extender answers if that hangs."""
+    """An engine that has tried these pods; it waits for the extender's answer if that hangs."""
     scheduler = with_nodes(extender, nodes=nodes, room=room)
     scheduler.see(*pods)
     await scheduler.schedule()
@@ -56,10 +56,7 @@ def message(scheduler: EngineUnderTest) -> str:
 
 async def test_a_pod_goes_where_plugins_and_extender_agree() -> None:
     extender = an_extender({"filter": only("n1")})
-    scheduler = with_nodes(extender)
-    scheduler.see(a_pod("web", requests={"cpu": "1"}))
-
-    await scheduler.schedule()
+    scheduler = await waiting_for(extender, a_pod("web", requests={"cpu": "1"}))
 
     assert scheduler.world.bound == {"default/web": "n1"}
     assert extender.verbs() == ["filter"]  # with one node left there is nothing to rate
@@ -216,10 +213,7 @@ async def test_a_refusal_for_good_rules_preemption_out_there() -> None:
 
 async def test_an_extender_that_fails_costs_the_attempt() -> None:
     extender = an_extender({"filter": failing('Post "http://extender/filter": EOF')})
-    scheduler = with_nodes(extender)
-    scheduler.see(a_pod("web"))
-
-    await scheduler.schedule()
+    scheduler = await waiting_for(extender, a_pod("web"))
 
     assert scheduler.world.bound == {}
     assert message(scheduler) == 'Post "http://extender/filter": EOF'
@@ -254,34 +248,47 @@ async def test_who_cannot_rate_has_no_say() -> None:
     assert scheduler.world.bound == {"default/web": "n1"}
 
 
-async def test_an_unknown_node_in_the_answer_is_an_error() -> None:
-    scheduler = with_nodes(an_extender({"filter": lambda _: {"NodeNames": ["n1", "mars"]}}))
+UNREAD = FakePods({"default/web": ClusterError("the API server is away")})
+
+
+@pytest.mark.parametrize(
+    ("extender", "pods", "said"),
+    [
+        pytest.param(
+            an_extender({"filter": lambda _: {"NodeNames": ["n1", "mars"]}}),
+            None,
+            'extender "http://extender" claims a filtered node "mars" which is not found in the input node list',
+            id="an unknown node in the answer",
+        ),
+        pytest.param(
+            an_extender({"filter": lambda _: {"NodeNames": ["n1"], "Error": "out of order"}}),
+            None,
+            "out of order",
+            id="an error in the answer",
+        ),
+        pytest.param(
+            an_extender(),
+            UNREAD,
+            "reading the pod for its extenders: the API server is away",
+            id="a pod that cannot be read",
+        ),
+        pytest.param(
+            an_extender({"filter": lambda _: 1 / 0}),
+            None,
+            "ZeroDivisionError: division by zero",
+            id="an attempt that fails unexpectedly",
+        ),
+    ],
+)
+async def test_what_goes_wrong_is_told_and_costs_that_pod_a_retry(
+    extender: FakeExtender, pods: FakePods | None, said: str
+) -> None:
+    scheduler = with_nodes(extender, pods=pods)
     scheduler.see(a_pod("web"))
 
     await scheduler.schedule()
 
-    assert message(scheduler) == (
-        'extender "http://extender" claims a filtered node "mars" which is not found in the input node list'
-    )
-
-
-async def test_an_error_in_the_answer_is_the_message() -> None:
-    scheduler = with_nodes(an_extender({"filter": lambda _: {"NodeNames": ["n1"], "Error": "out of order"}}))
-    scheduler.see(a_pod("web"))
-
-    await scheduler.schedule()
-
-    assert message(scheduler) == "out of order"
-
-
-async def test_a_pod_that_cannot_be_read_backs_off() -> None:
-    pods = FakePods({"default/web": ClusterError("the API server is away")})
-    scheduler = with_nodes(an_extender(), pods=pods)
-    scheduler.see(a_pod("web"))
-
-    await scheduler.schedule()
-
-    assert message(scheduler) == "reading the pod for its extenders: the API server is away"
+    assert message(scheduler) == said
     assert scheduler.where("default/web") == "backoff"
 
 
@@ -304,10 +311,7 @@ def nominated_to(node: str) -> PodStatus:
 
 async def test_if_the_nominated_node_will_not_do_all_are_asked_about() -> None:
     extender = an_extender({"filter": only("n1")})
-    scheduler = with_nodes(extender)
-    scheduler.see(a_pod("web", requests={"cpu": "1"}, status=nominated_to("n2")))
-
-    await scheduler.schedule()
+    scheduler = await waiting_for(extender, a_pod("web", requests={"cpu": "1"}, status=nominated_to("n2")))
 
     assert [extender.nodes(0), extender.nodes(1)] == [["n2"], ["n0", "n1", "n2"]]
     assert scheduler.world.bound == {"default/web": "n1"}
@@ -355,10 +359,8 @@ async def test_a_pod_that_is_gone_ends_its_attempt(end: Callable[[EngineUnderTes
 
 async def test_a_pod_that_is_being_deleted_is_not_placed() -> None:
     extender = an_extender(hangs=True)
-    scheduler = with_nodes(extender)
     pod = a_pod("web")
-    scheduler.see(pod)
-    await scheduler.schedule()
+    scheduler = await waiting_for(extender, pod)
 
     scheduler.see(newer(pod, deletion_timestamp="2026-01-01T00:00:00Z"))
     await extender.answer()
@@ -371,10 +373,8 @@ async def test_a_pod_that_is_being_deleted_is_not_placed() -> None:
 
 async def test_a_pod_that_changed_is_asked_about_again() -> None:
     extender = an_extender(hangs=True)
-    scheduler = with_nodes(extender, nodes=1)
     pod = a_pod("web")
-    scheduler.see(pod)
-    await scheduler.schedule()
+    scheduler = await waiting_for(extender, pod, nodes=1)
 
     scheduler.see(newer(pod, labels={"app": "web"}))
     for _ in range(4):
@@ -473,17 +473,6 @@ async def test_no_answer_is_used_while_the_loop_is_held() -> None:
     await settle()
 
     assert scheduler.world.bound == {"default/web": "n1"}
-
-
-async def test_an_attempt_that_fails_unexpectedly_costs_that_pod_a_retry() -> None:
-    extender = an_extender({"filter": lambda _: 1 / 0})
-    scheduler = with_nodes(extender)
-    scheduler.see(a_pod("web"))
-
-    await scheduler.schedule()
-
-    assert message(scheduler) == "ZeroDivisionError: division by zero"
-    assert scheduler.where("default/web") == "backoff"
 
 
 async def test_without_a_word_in_placement_an_extender_is_not_asked() -> None:
