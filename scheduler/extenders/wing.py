@@ -4,14 +4,11 @@ from collections.abc import Callable
 
 from scheduler.api.pods.pod import Pod
 from scheduler.cycle.core import Core
-from scheduler.cycle.wings import Loop
 from scheduler.extenders.attempts import ExtendedAttempts
 from scheduler.extenders.binding import ExtenderBinding
 from scheduler.extenders.chain import Extenders, PodSource
 from scheduler.extenders.decision import ExtendedAlgorithm
 from scheduler.extenders.extender import Extender
-from scheduler.framework.queued import QueuedPod
-from scheduler.runtime.framework import Framework
 
 
 class AskedExtenders:
@@ -29,6 +26,7 @@ class AskedExtenders:
         self.bind = binding.bind
         self.finish = attempts.finish
         self.is_used = attempts.is_used
+        self.take = attempts.take
 
     def use(self, extenders: Extenders, max_in_lane: int) -> None:
         """Call these extenders from the next decision on. `max_in_lane`: attempts of one lane."""
@@ -36,9 +34,6 @@ class AskedExtenders:
         self._binding.use(extenders)
         self.has_extenders = bool(extenders)
         self.has_binder = any(each.is_binder for each in extenders)
-
-    def take(self, framework: Framework, queued: QueuedPod, started: float, loop: Loop) -> bool:
-        return self.attempts.take(framework, queued, started, loop)
 
     def is_calling(self, extender: Extender) -> bool:
         return self.attempts.is_calling(extender) or self._binding.is_calling(extender)
