@@ -33,12 +33,13 @@ class Coscheduled(Grouping):
         self.statuses._now = lambda: 1_700_000_000.0
 
     def create(
-        self, name: str = "g", minimum: int = 3, annotations: GroupAnnotations | None = None, **spec: Any
-    ) -> None:
-        """Let the watch show a PodGroup, or its new version."""
+        self, name: str = "g", minimum: int = 3, annotations: GroupAnnotations | None = None, pods: int = 0, **spec: Any
+    ) -> list[fw.Pod]:
+        """Let the watch show a PodGroup, or its new version, and so many pods."""
         metadata = GroupedMeta(name=name, namespace="default", uid=f"uid of {name}", group_annotations=annotations)
         spec_of_group = api.PodGroupSpec(min_member=minimum, **spec)
         self.show(COSCHEDULING_POD_GROUP, api.PodGroup(metadata=metadata, spec=spec_of_group))
+        return self.pods(pods, name)
 
     def delete(self, name: str = "g") -> None:
         """Let the watch show that a PodGroup is deleted."""

@@ -86,11 +86,14 @@ class Groups(Grouping):
         super().__init__(*plugins, nodes=nodes, gates=gates, **options)
         self.cycle._conditions._writer._writer = self  # type: ignore[assignment]
 
-    def create(self, name: str = "g", minimum: int | None = 3, priority: int | None = None) -> None:
-        """Let the watch show a group; without a minimum it is no gang."""
+    def create(
+        self, name: str = "g", minimum: int | None = 3, priority: int | None = None, pods: int = 0
+    ) -> list[fw.Pod]:
+        """Let the watch show a group, and so many pods; without a minimum it is no gang."""
         gang = None if minimum is None else api.GangPolicy(min_count=minimum)
         spec = api.PodGroupSpec(scheduling_policy=api.SchedulingPolicy(gang=gang), priority=priority)
         self.store(api.PodGroup(metadata=ObjectMeta(name=name, namespace="default", uid=f"uid of {name}"), spec=spec))
+        return self.pods(pods, name)
 
     def store(self, group: api.PodGroup, conditions: tuple[api.Condition, ...] = ()) -> api.PodGroup:
         shown: api.PodGroup = self.show(

@@ -15,8 +15,7 @@ def break_table(stage: Coscheduled, node: str = "n0") -> None:
 
 async def test_what_a_group_needs_together_is_counted_in_a_table_that_was_put_right() -> None:
     stage = Coscheduled(nodes=2)
-    stage.create(minimum=4, min_resources={"cpu": "4"})
-    stage.pods(4)
+    stage.create(minimum=4, min_resources={"cpu": "4"}, pods=4)
     break_table(stage)
 
     await stage.schedule()
@@ -37,8 +36,7 @@ async def test_how_many_pods_fit_in_a_required_domain_is_counted_in_a_table_that
 
 async def test_a_group_that_comes_back_is_judged_by_a_table_that_was_put_right() -> None:
     stage = Coscheduled(nodes=2)
-    stage.create(minimum=6)
-    stage.pods(6)
+    stage.create(minimum=6, pods=6)
     await stage.schedule()
     assert stage.bound == {}
     stage.under_test.see(a_node("n2", cpu="2"))

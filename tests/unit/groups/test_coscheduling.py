@@ -23,8 +23,7 @@ async def test_an_annotated_gang_needs_no_object() -> None:
 
 async def test_a_gang_that_does_not_fit_holds_nothing() -> None:
     groups = Coscheduled()
-    groups.create(minimum=5)
-    groups.pods(5)
+    groups.create(minimum=5, pods=5)
 
     await groups.schedule()
 
@@ -49,8 +48,7 @@ async def test_pods_wait_until_their_group_is_there() -> None:
 
 async def test_too_few_pods_are_not_tried() -> None:
     groups = Coscheduled()
-    groups.create(minimum=3)
-    pods = groups.pods(2)
+    pods = groups.create(minimum=3, pods=2)
 
     assert await groups.schedule() == 0
 
@@ -60,8 +58,7 @@ async def test_too_few_pods_are_not_tried() -> None:
 
 async def test_a_lower_minimum_lets_a_group_go() -> None:
     groups = Coscheduled()
-    groups.create(minimum=3)
-    groups.pods(2)
+    groups.create(minimum=3, pods=2)
     await groups.schedule()
 
     groups.create(minimum=2)
@@ -72,8 +69,7 @@ async def test_a_lower_minimum_lets_a_group_go() -> None:
 
 async def test_a_group_of_each_kind_may_have_the_same_name() -> None:
     groups = Coscheduled(gates=FeatureGates(generic_workload=True))
-    groups.create("g", minimum=2)
-    groups.pods(1)
+    groups.create("g", minimum=2, pods=1)
     groups.annotated(1, 2, group="g", first=1)
     groups.see(["k"], group="g")
 
@@ -148,8 +144,7 @@ async def test_members_of_different_priorities_or_schedulers_are_not_tried(
 
 async def test_a_minimum_of_nothing_is_named() -> None:
     groups = Coscheduled()
-    groups.create(minimum=0)
-    (pod,) = groups.pods(1)
+    (pod,) = groups.create(minimum=0, pods=1)
 
     assert await groups.schedule() == 0
 

@@ -130,8 +130,7 @@ async def test_a_group_of_unlike_pods_for_which_too_many_might_leave_evicts_none
     groups = Preempting(nodes=2)
     for number, node in enumerate(("n0", "n0", "n1", "n1")):
         groups.run_pod(f"low-{number}", node)
-    groups.create(minimum=3, priority=10)
-    groups.pods(2)
+    groups.create(minimum=3, priority=10, pods=2)
     groups.pods(1, first=2, requests={"cpu": "1", "memory": "1"})
     monkeypatch.setattr(victims, "MAX_DECISIONS", 3)
 

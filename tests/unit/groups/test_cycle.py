@@ -14,8 +14,7 @@ from tests.unit.groups.groups import GATES, Groups
 
 async def test_a_gang_that_fits_is_bound_in_one_cycle() -> None:
     groups = Groups()
-    groups.create()
-    groups.pods(3)
+    groups.create(pods=3)
 
     await groups.schedule()
 
@@ -29,8 +28,7 @@ async def test_a_gang_that_fits_is_bound_in_one_cycle() -> None:
 
 async def test_a_gang_that_does_not_fit_holds_nothing_and_says_why() -> None:
     groups = Groups(nodes=1)
-    groups.create()
-    groups.pods(3)
+    groups.create(pods=3)
 
     await groups.schedule()
 
@@ -49,8 +47,7 @@ async def test_a_gang_that_does_not_fit_holds_nothing_and_says_why() -> None:
 
 async def test_pods_beyond_the_minimum_are_bound_as_far_as_they_fit() -> None:
     groups = Groups(nodes=1)
-    groups.create(minimum=2)
-    groups.pods(3)
+    groups.create(minimum=2, pods=3)
 
     await groups.schedule()
 
@@ -61,8 +58,7 @@ async def test_pods_beyond_the_minimum_are_bound_as_far_as_they_fit() -> None:
 
 async def test_a_condition_that_was_true_stays_true() -> None:
     groups = Groups(nodes=1)
-    groups.create(minimum=2)
-    pods = groups.pods(3)
+    pods = groups.create(minimum=2, pods=3)
     await groups.schedule()
     groups.under_test.see(*(newer(pod, node_name="n0") for pod in pods[:2]))
     groups.under_test.wait(10)
@@ -75,8 +71,7 @@ async def test_a_condition_that_was_true_stays_true() -> None:
 
 async def test_a_group_that_is_no_gang_binds_what_fits() -> None:
     groups = Groups(nodes=1)
-    groups.create(minimum=None)
-    groups.pods(3)
+    groups.create(minimum=None, pods=3)
 
     await groups.schedule()
 
@@ -122,8 +117,7 @@ async def test_without_the_gang_plugin_members_are_only_tried_together() -> None
     enabled = default_plugins(GATES).multi_point.enabled
     without = tuple(each for each in enabled if each.name != "GangScheduling")
     groups = Groups(nodes=1, only=Plugins(multi_point=PluginSet(without)))
-    groups.create()
-    groups.pods(3)
+    groups.create(pods=3)
 
     await groups.schedule()
 
@@ -145,8 +139,7 @@ async def test_members_of_several_schedulers_all_fail() -> None:
 
 async def test_a_member_that_is_being_deleted_is_skipped() -> None:
     groups = Groups()
-    groups.create(minimum=2)
-    pods = groups.pods(3)
+    pods = groups.create(minimum=2, pods=3)
     groups.under_test.see(newer(pods[0], deletion_timestamp="2026-01-01"))
 
     await groups.schedule()
@@ -162,8 +155,7 @@ async def test_a_refusal_of_one_member_leaves_the_others_their_chance() -> None:
     reserve = a_plugin("Choosy", fw.ReservePlugin, reserve=refuse, unreserve=lambda *_: None)
 
     groups = Groups(reserve)
-    groups.create(minimum=2)
-    groups.pods(3)
+    groups.create(minimum=2, pods=3)
 
     await groups.schedule()
 
@@ -178,8 +170,7 @@ async def test_an_error_of_one_member_fails_the_group_and_leaves_no_trace() -> N
 
     failing = a_plugin("Failing", fw.ReservePlugin, reserve=fail, unreserve=lambda *_: None)
     groups = Groups(failing)
-    groups.create()
-    groups.pods(3)
+    groups.create(pods=3)
 
     await groups.schedule()
 
@@ -202,8 +193,7 @@ async def test_what_is_reserved_for_a_group_that_does_not_fit_is_given_back_in_r
     )
 
     groups = Groups(reserve, nodes=1)
-    groups.create()
-    groups.pods(3)
+    groups.create(pods=3)
 
     await groups.schedule()
 
@@ -212,8 +202,7 @@ async def test_what_is_reserved_for_a_group_that_does_not_fit_is_given_back_in_r
 
 async def test_a_fault_amid_a_cycle_loses_no_member(monkeypatch: pytest.MonkeyPatch) -> None:
     groups = Groups()
-    groups.create()
-    groups.pods(3)
+    groups.create(pods=3)
     loop = groups.engine.loop
     monkeypatch.setattr(loop, "should_skip", raising(RuntimeError("a fault of ours")))
 
@@ -225,8 +214,7 @@ async def test_a_fault_amid_a_cycle_loses_no_member(monkeypatch: pytest.MonkeyPa
 
 async def test_a_fault_after_the_members_were_placed_takes_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
     groups = Groups()
-    groups.create()
-    groups.pods(3)
+    groups.create(pods=3)
     loop = groups.engine.loop
     monkeypatch.setattr(groups.cycle, "_report", raising(RuntimeError("a fault of ours")))
 
@@ -239,8 +227,7 @@ async def test_a_fault_after_the_members_were_placed_takes_nothing_back(monkeypa
 
 async def test_members_keep_no_room_from_each_other_by_their_nominations() -> None:
     groups = Groups(nodes=1)
-    groups.create(minimum=1)
-    first, second, third = groups.pods(3)
+    first, second, third = groups.create(minimum=1, pods=3)
     groups.engine.nominator.add(third, "n0")
 
     await groups.schedule()
@@ -250,8 +237,7 @@ async def test_members_keep_no_room_from_each_other_by_their_nominations() -> No
 
 async def test_a_condition_is_sent_again_after_a_conflict() -> None:
     groups = Groups()
-    groups.create()
-    groups.pods(3)
+    groups.create(pods=3)
     groups.errors = [ApiError(409, "changed meanwhile")]
 
     await groups.schedule()
@@ -311,8 +297,7 @@ def test_groups_are_watched_and_their_status_may_be_written() -> None:
 
 async def test_a_member_that_is_being_deleted_while_it_is_bound_stays_one_until_it_is_gone() -> None:
     groups = Groups()
-    groups.create()
-    first, *_ = groups.pods(3)
+    first, *_ = groups.create(pods=3)
     groups.under_test.world.hangs = True
     await groups.schedule()
     members = groups.engine.frameworks[PROFILE].handle.pod_groups.members(first)

@@ -15,8 +15,7 @@ TOO_LARGE = "5 pods are needed at once: 4 of 5 fit; 1 does not: Insufficient cpu
 
 async def test_a_group_of_our_own_rules_has_one_event_and_its_pods_none() -> None:
     groups = Coscheduled()
-    groups.create(minimum=5)
-    groups.pods(5)
+    groups.create(minimum=5, pods=5)
 
     await groups.schedule()
 
@@ -35,8 +34,7 @@ async def test_an_annotated_group_has_one_event_too() -> None:
 
 async def test_a_group_of_kube_scheduler_has_the_event_and_its_pods_have_theirs() -> None:
     groups = Groups()
-    groups.create(minimum=5)
-    groups.pods(5)
+    groups.create(minimum=5, pods=5)
 
     await groups.schedule()
 
@@ -46,8 +44,7 @@ async def test_a_group_of_kube_scheduler_has_the_event_and_its_pods_have_theirs(
 
 async def test_a_group_that_is_placed_is_not_mentioned() -> None:
     groups = Coscheduled()
-    groups.create(minimum=3)
-    groups.pods(3)
+    groups.create(minimum=3, pods=3)
 
     await groups.schedule()
 
@@ -57,8 +54,7 @@ async def test_a_group_that_is_placed_is_not_mentioned() -> None:
 
 async def test_a_member_whose_binding_fails_has_an_event_of_its_own() -> None:
     groups = Coscheduled()
-    groups.create(minimum=1)
-    groups.pods(1)
+    groups.create(minimum=1, pods=1)
     groups.under_test.world.refusal = BindRejected("the node is full")
 
     queued = groups.engine.queue.pop_nowait()

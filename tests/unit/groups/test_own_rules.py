@@ -36,8 +36,7 @@ class Stage(Coscheduled):
 
 async def test_members_that_would_fit_wait_for_the_others() -> None:
     stage = Stage()
-    stage.create(minimum=8)
-    stage.pods(8)
+    stage.create(minimum=8, pods=8)
 
     await stage.schedule()
 
@@ -46,8 +45,7 @@ async def test_members_that_would_fit_wait_for_the_others() -> None:
 
 async def test_a_node_that_comes_brings_the_whole_group_back() -> None:
     stage = Stage()
-    stage.create(minimum=6)
-    stage.pods(6)
+    stage.create(minimum=6, pods=6)
     await stage.schedule()
     assert (stage.decisions, stage.bound) == (1, {})
 
@@ -60,8 +58,7 @@ async def test_a_node_that_comes_brings_the_whole_group_back() -> None:
 
 async def test_an_event_that_helps_no_member_brings_no_group_back() -> None:
     stage = Stage()
-    stage.create(minimum=6)
-    stage.pods(6)
+    stage.create(minimum=6, pods=6)
     await stage.schedule()
 
     node = a_node("n0", cpu="2", labels={"a": "b"})
@@ -74,8 +71,7 @@ async def test_an_event_that_helps_no_member_brings_no_group_back() -> None:
 
 async def test_a_group_that_fails_again_waits_for_its_backoff() -> None:
     stage = Stage(nodes=1)
-    stage.create(minimum=50)
-    stage.pods(50)
+    stage.create(minimum=50, pods=50)
     await stage.schedule()
 
     for number in range(24):
@@ -108,8 +104,7 @@ async def test_of_two_gangs_that_want_the_same_room_one_gets_it_all() -> None:
 
 async def test_a_member_that_comes_once_the_minimum_runs_is_placed_at_once() -> None:
     stage = Stage(nodes=3)
-    stage.create(minimum=3)
-    stage.pods(3)
+    stage.create(minimum=3, pods=3)
     await stage.schedule()
 
     stage.pods(2, first=3)
@@ -120,8 +115,7 @@ async def test_a_member_that_comes_once_the_minimum_runs_is_placed_at_once() -> 
 
 async def test_members_beyond_the_minimum_that_fit_nowhere_wait_without_the_others() -> None:
     stage = Stage()
-    stage.create(minimum=3)
-    stage.pods(6)
+    stage.create(minimum=3, pods=6)
 
     await stage.schedule()
     assert len(stage.bound) == 4
@@ -133,8 +127,7 @@ async def test_members_beyond_the_minimum_that_fit_nowhere_wait_without_the_othe
 
 async def test_a_member_that_dies_is_replaced() -> None:
     stage = Stage()
-    stage.create(minimum=4)
-    pods = stage.pods(4)
+    pods = stage.create(minimum=4, pods=4)
     await stage.schedule()
 
     stage.engine.handlers.pod_deleted(newer(pods[1].bound_to("n0"), phase="Failed"))
@@ -146,8 +139,7 @@ async def test_a_member_that_dies_is_replaced() -> None:
 
 async def test_a_replacement_is_not_bound_if_the_others_have_gone_since_it_was_decided() -> None:
     stage = Stage()
-    stage.create(minimum=3)
-    pods = stage.pods(3)
+    pods = stage.create(minimum=3, pods=3)
     await stage.schedule()
     stage.engine.handlers.pod_deleted(pods[0].bound_to("n0"))
     stage.pods(1, first=3)
@@ -162,8 +154,7 @@ async def test_a_replacement_is_not_bound_if_the_others_have_gone_since_it_was_d
 
 async def test_a_gang_whose_podgroup_has_gone_since_it_was_decided_is_not_bound() -> None:
     stage = Stage()
-    stage.create(minimum=3)
-    stage.pods(3)
+    stage.create(minimum=3, pods=3)
 
     stage.engine.loop.schedule_one(stage.under_test.pop_group())
     stage.delete()
@@ -206,8 +197,7 @@ async def test_the_only_member_that_waits_for_events_may_be_deleted() -> None:
 
 async def test_kinds_of_members_wait_for_events_of_their_own() -> None:
     stage = Stage()
-    stage.create(minimum=5)
-    stage.pods(4)
+    stage.create(minimum=5, pods=4)
     stage.pods(1, first=4, node_selector={"kind": "big"})
 
     await stage.schedule()
@@ -231,8 +221,7 @@ async def test_pods_behind_scheduling_gates_do_not_count_until_they_are_open() -
 
 async def test_a_group_that_is_deleted_keeps_its_pods_from_the_nodes() -> None:
     stage = Stage()
-    stage.create(minimum=5)
-    pods = stage.pods(5)
+    pods = stage.create(minimum=5, pods=5)
     await stage.schedule()
 
     stage.delete()
@@ -265,8 +254,7 @@ async def test_others_are_evicted_only_if_the_whole_group_fits_then() -> None:
 
 async def test_a_group_without_a_profile_is_left_alone() -> None:
     stage = Stage(profiles=(PROFILE, "other"))
-    stage.create(minimum=2)
-    stage.pods(1)
+    stage.create(minimum=2, pods=1)
     stage.pods(1, first=1, scheduler_name="not-ours")
 
     assert await stage.schedule() == 0
@@ -291,8 +279,7 @@ async def test_many_groups_leave_nothing_behind(count: int) -> None:
 
 async def test_a_group_for_which_there_is_no_room_is_not_tried_again_for_less() -> None:
     stage = Stage()
-    stage.create(minimum=8)
-    stage.pods(8)
+    stage.create(minimum=8, pods=8)
     await stage.schedule()
 
     stage.under_test.see(a_node("new-0", cpu="2"))
@@ -309,8 +296,7 @@ async def test_a_group_for_which_there_is_no_room_is_not_tried_again_for_less() 
 async def test_a_group_that_was_left_alone_for_lack_of_space_is_woken_by_what_is_freed() -> None:
     stage = Stage(nodes=0)
     stage.under_test.see(a_node("new-0", cpu="2", unschedulable=True))
-    stage.create(minimum=2)
-    stage.pods(2)
+    stage.create(minimum=2, pods=2)
     await stage.schedule()
     (service,) = stage.see(["service"], node_name="new-0", requests={"cpu": "2"})
 
@@ -326,8 +312,7 @@ async def test_a_group_that_was_left_alone_for_lack_of_space_is_woken_by_what_is
 
 async def test_a_group_is_tried_in_full_once_it_has_waited_too_long() -> None:
     stage = Stage()
-    stage.create(minimum=8)
-    stage.pods(8)
+    stage.create(minimum=8, pods=8)
     await stage.schedule()
 
     stage.under_test.clock.advance(400)
@@ -339,8 +324,7 @@ async def test_a_group_is_tried_in_full_once_it_has_waited_too_long() -> None:
 
 async def test_members_that_join_a_group_that_waits_cost_one_attempt_after_its_backoff_and_are_told_why() -> None:
     stage = Stage()
-    stage.create(minimum=8)
-    stage.pods(8)
+    stage.create(minimum=8, pods=8)
     await stage.schedule()
     for first in range(8, 11):
         stage.pods(1, first=first)
@@ -373,8 +357,7 @@ async def test_of_members_of_several_sizes_the_smallest_say_whether_there_may_be
 
 async def test_what_a_group_needs_together_is_compared_with_the_cluster_before_any_pod_is_tried() -> None:
     stage = Stage()
-    stage.create(minimum=3, min_resources={"cpu": "5", "example.com/gpu": "2", "pods": "1"})
-    stage.pods(3)
+    stage.create(minimum=3, min_resources={"cpu": "5", "example.com/gpu": "2", "pods": "1"}, pods=3)
 
     await stage.schedule()
 
@@ -390,8 +373,7 @@ async def test_what_a_group_needs_together_is_compared_with_the_cluster_before_a
 
 async def test_what_a_group_has_counts_as_free_for_it() -> None:
     stage = Stage()
-    stage.create(minimum=3, min_resources={"cpu": "4"})
-    stage.pods(3)
+    stage.create(minimum=3, min_resources={"cpu": "4"}, pods=3)
     await stage.schedule()
 
     stage.pods(1, first=3)
@@ -409,8 +391,7 @@ async def test_what_a_group_has_counts_as_free_for_it() -> None:
 )
 async def test_resources_that_cannot_be_read_are_named(resources: dict[str, Any], refusal: str) -> None:
     stage = Stage()
-    stage.create(minimum=1, min_resources=resources)
-    (pod,) = stage.pods(1)
+    (pod,) = stage.create(minimum=1, min_resources=resources, pods=1)
 
     assert await stage.schedule() == 0
 
@@ -434,8 +415,7 @@ async def test_amounts_beyond_reason_do_no_harm(amount: str) -> None:
 
 async def test_a_member_is_replaced_though_others_have_succeeded() -> None:
     stage = Stage()
-    stage.create(minimum=3)
-    pods = stage.pods(3)
+    pods = stage.create(minimum=3, pods=3)
     await stage.schedule()
 
     stage.engine.handlers.pod_deleted(newer(pods[0].bound_to("n0"), phase="Succeeded"))
@@ -472,8 +452,7 @@ async def test_pods_whose_group_is_deleted_when_they_are_in_the_queue_wait_for_i
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     stage = Stage()
-    stage.create(minimum=2)
-    pods = stage.pods(2)
+    pods = stage.create(minimum=2, pods=2)
     stage.delete()
 
     await stage.schedule()

@@ -133,8 +133,7 @@ async def test_a_member_that_comes_later_joins_the_others() -> None:
 
 async def test_a_group_without_constraints_has_all_nodes() -> None:
     groups = Racks(a=1, b=1)
-    groups.create(minimum=3)
-    groups.pods(3)
+    groups.create(minimum=3, pods=3)
 
     await groups.schedule()
 

@@ -376,8 +376,7 @@ async def test_without_the_plugin_nobody_leaves() -> None:
     enabled = default_plugins(GATES).multi_point.enabled
     only = Plugins(multi_point=PluginSet(tuple(each for each in enabled if each.name != "DefaultPreemption")))
     groups = Preempting(only=only)
-    groups.create(minimum=3, priority=10)
-    groups.pods(3)
+    groups.create(minimum=3, priority=10, pods=3)
 
     await groups.schedule()
 

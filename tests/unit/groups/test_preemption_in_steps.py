@@ -29,8 +29,7 @@ def groups(request: pytest.FixtureRequest) -> Preempting:
     groups = Preempting(nodes=3)
     for number in range(6):
         groups.run_pod(f"low-{number}", f"n{number % 3}", start=number + 1)
-    groups.create(minimum=3, priority=10)
-    groups.pods(2)
+    groups.create(minimum=3, priority=10, pods=2)
     groups.pods(1, first=2, requests={"cpu": "1", **request.param})
     return groups
 

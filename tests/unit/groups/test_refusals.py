@@ -31,8 +31,7 @@ class Stage(Coscheduled):
 
 def test_a_group_with_too_few_pods_says_so_once() -> None:
     stage = Stage()
-    stage.create(minimum=3)
-    pods = stage.pods(2)
+    pods = stage.create(minimum=3, pods=2)
 
     said = stage.look()
 
@@ -44,8 +43,7 @@ def test_a_group_with_too_few_pods_says_so_once() -> None:
 
 def test_a_pod_that_does_not_count_as_it_is_for_another_scheduler_is_named() -> None:
     stage = Stage()
-    stage.create(minimum=3)
-    stage.pods(2)
+    stage.create(minimum=3, pods=2)
     few = "cannot find enough sibling pods, current pods number: 2, minMember of group: 3"
     assert stage.look() == [("default/g", few)]
 
@@ -59,8 +57,7 @@ def test_a_pod_that_does_not_count_as_it_is_for_another_scheduler_is_named() -> 
 
 def test_a_group_whose_pods_have_just_begun_to_come_says_nothing() -> None:
     stage = Stage()
-    stage.create(minimum=3)
-    stage.pods(2)
+    stage.create(minimum=3, pods=2)
     stage.refusals.report()
     stage.pods(1, first=2)
 
@@ -81,8 +78,7 @@ def test_pods_that_wait_for_a_group_that_does_not_exist_have_one_event() -> None
 
 def test_a_group_whose_object_is_deleted_says_so() -> None:
     stage = Stage()
-    stage.create(minimum=3)
-    stage.pods(3)
+    stage.create(minimum=3, pods=3)
     assert stage.look() == []
 
     stage.delete()
@@ -92,8 +88,7 @@ def test_a_group_whose_object_is_deleted_says_so() -> None:
 
 def test_another_reason_is_another_event() -> None:
     stage = Stage()
-    stage.create(minimum=0)
-    stage.pods(3)
+    stage.create(minimum=0, pods=3)
     first = stage.look()
 
     stage.create(minimum=4)

@@ -51,8 +51,7 @@ async def turns_until(condition: Callable[[], bool]) -> None:
 
 def a_gang(*, nodes: int = 2, pods: int = 3, minimum: int = 3) -> Groups:
     groups = Groups(nodes=nodes)
-    groups.create(minimum=minimum)
-    groups.pods(pods)
+    groups.create(minimum=minimum, pods=pods)
     return groups
 
 
@@ -91,8 +90,7 @@ async def test_nobody_hears_of_what_is_only_tried_out() -> None:
     stream, heard = EventStream(), list[object]()
     stream.subscribe({PodCounted: heard.append, PodUncounted: heard.append})
     groups = Groups(nodes=1, stream=stream)
-    groups.create(minimum=3)
-    groups.pods(3)
+    groups.create(minimum=3, pods=3)
 
     await play_in_steps(groups, 2, lambda: groups.under_test.see(a_stranger("n0", "0")))
 
@@ -172,8 +170,7 @@ async def test_a_plugin_of_others_sees_at_a_members_turn_only_those_before_it(
     methods = {"unreserve": lambda state, pod, node: None} if kind is fw.ReservePlugin else {}
     methods[method] = lambda state, pod, node: counts.append(int(groups.engine.cache.table.pod_count.sum()))
     groups = Groups(a_plugin("Looks", kind, **methods), nodes=3)
-    groups.create(minimum=3)
-    groups.pods(3)
+    groups.create(minimum=3, pods=3)
 
     await groups.schedule()
 
@@ -309,8 +306,7 @@ def test_a_scheduler_that_stops_amid_a_group_gives_everything_back() -> None:
         unreserve=lambda state, pod, node: calls.append(f"-{pod.name}"),
     )
     groups = Groups(plugin)
-    groups.create()
-    groups.pods(3)
+    groups.create(pods=3)
     left = begin(groups, 2)
 
     left.close()

@@ -70,8 +70,7 @@ async def test_a_group_comes_runs_and_ends() -> None:
 
 async def test_counts_follow_the_pods() -> None:
     stage = Stage()
-    stage.create(minimum=3)
-    pods = stage.pods(3)
+    pods = stage.create(minimum=3, pods=3)
     await stage.schedule()
     for pod in pods:
         stage.report(pod, "Running")
@@ -83,8 +82,7 @@ async def test_counts_follow_the_pods() -> None:
 
 async def test_a_pod_that_fails_while_the_others_run_fails_the_group() -> None:
     stage = Stage()
-    stage.create(minimum=3)
-    pods = stage.pods(3)
+    pods = stage.create(minimum=3, pods=3)
     await stage.schedule()
     for pod in pods[:2]:
         stage.report(pod, "Running")
@@ -99,8 +97,7 @@ async def test_a_pod_that_fails_while_the_others_run_fails_the_group() -> None:
 
 async def test_a_group_that_loses_its_pods_is_pending_again() -> None:
     stage = Stage()
-    stage.create(minimum=2)
-    pods = stage.pods(2)
+    pods = stage.create(minimum=2, pods=2)
     assert await stage.phase() == "Scheduling"
 
     stage.engine.handlers.pod_deleted(pods[0])
@@ -110,8 +107,7 @@ async def test_a_group_that_loses_its_pods_is_pending_again() -> None:
 
 async def test_the_owners_of_the_pods_occupy_the_group() -> None:
     stage = Stage()
-    stage.create(minimum=1)
-    (pod,) = stage.pods(1)
+    (pod,) = stage.create(minimum=1, pods=1)
     owners = (OwnerReference(kind="Job", name="z"), OwnerReference(kind="JobSet", name="a"))
     metadata = msgspec.structs.replace(pod.metadata, owner_references=owners, resource_version="2")
     stage.engine.handlers.pod_changed(fw.Pod(metadata=metadata, spec=pod.spec))
@@ -123,8 +119,7 @@ async def test_the_owners_of_the_pods_occupy_the_group() -> None:
 
 async def test_nothing_is_written_twice() -> None:
     stage = Stage()
-    stage.create(minimum=2)
-    stage.pods(2)
+    stage.create(minimum=2, pods=2)
     await stage.status()
     written = len(stage.patches)
 
@@ -139,8 +134,7 @@ async def test_nothing_is_written_twice() -> None:
 async def test_a_server_that_does_not_keep_a_count_is_not_told_again_and_again() -> None:
     stage = Stage()
     stage.unknown = {"scheduled": 0}
-    stage.create(minimum=2)
-    pods = stage.pods(2)
+    pods = stage.create(minimum=2, pods=2)
     await stage.schedule()
     for pod in pods:
         stage.report(pod, "Running")
@@ -175,8 +169,7 @@ async def test_what_ended_before_this_process_began_still_counts() -> None:
 
 async def test_another_group_of_the_same_name_begins_anew() -> None:
     stage = Stage()
-    stage.create(minimum=1)
-    (pod,) = stage.pods(1)
+    (pod,) = stage.create(minimum=1, pods=1)
     await stage.schedule()
     stage.report(pod, "Running")
     stage.report(pod, "Succeeded")
@@ -211,8 +204,7 @@ async def test_a_refusal_is_logged_and_tried_with_the_next_change(caplog: pytest
 
 async def test_a_replica_that_does_not_lead_writes_nothing() -> None:
     stage = Stage()
-    stage.create(minimum=1)
-    stage.pods(1)
+    stage.create(minimum=1, pods=1)
 
     await settle()
 
@@ -222,8 +214,7 @@ async def test_a_replica_that_does_not_lead_writes_nothing() -> None:
 async def test_what_is_marked_is_forgotten_with_its_group() -> None:
     stage = Stage()
     for number in range(50):
-        stage.create(f"g{number}", minimum=1)
-        stage.pods(1, f"g{number}")
+        stage.create(f"g{number}", minimum=1, pods=1)
     await stage.status("g0")
 
     for pod in list(stage.engine.pods.values()):
@@ -250,8 +241,7 @@ async def test_a_replica_that_never_leads_remembers_only_so_many_changes(monkeyp
 
 async def test_pods_that_come_after_all_were_deleted_begin_anew() -> None:
     stage = Stage()
-    stage.create(minimum=2)
-    pods = stage.pods(2)
+    pods = stage.create(minimum=2, pods=2)
     await stage.schedule()
     stage.report(pods[0], "Running")
     stage.report(pods[0], "Succeeded")
@@ -285,8 +275,7 @@ class Endings:
 
 async def test_how_a_pod_has_ended_is_read_as_the_watch_does_not_show_it() -> None:
     stage = Stage()
-    stage.create(minimum=2)
-    pods = stage.pods(4)
+    pods = stage.create(minimum=2, pods=4)
     await stage.schedule()
     for pod in pods:
         stage.report(pod, "Running")
