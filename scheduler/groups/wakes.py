@@ -35,10 +35,10 @@ from scheduler.groups.apis.kubernetes import VERSIONS
 from scheduler.groups.apis.owners import groups_of
 from scheduler.groups.refusals import GroupRefusals
 from scheduler.groups.statuses.writer import GroupStatuses
+from scheduler.queue.incoming import MEMBER_GONE
 
 MEMBER_CAME: Final = "PodGroupMemberAdd"
 OWNER_CHANGED: Final = "PodGroupOwnerUpdate"
-MEMBER_GONE: Final = "PodGroupMemberDelete"
 CHANGED: Final = ClusterEvent(COSCHEDULING_POD_GROUP, Action.UPDATE_OTHER).label
 
 

@@ -39,7 +39,13 @@ class ObservedEvent(NamedTuple):
 _EVENT_BYTES: Final = 200
 """Size of an event without its objects."""
 
-DROPPED: Final = ObservedEvent(ClusterEvent(ANY, Action.ALL, "DroppedEvents"), None, None)
+
+def may_help_any(label: str) -> ObservedEvent:
+    """Return an event that may help any pod."""
+    return ObservedEvent(ClusterEvent(ANY, Action.ALL, label), None, None)
+
+
+DROPPED: Final = may_help_any("DroppedEvents")
 """In place of the events that were dropped from the log."""
 
 

@@ -12,11 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from scheduler.api.pods.pod import Pod
-from scheduler.framework.events import (
-    TARGET_POD_UPDATE,
-    UNSCHEDULED_POD_ADD,
-    ClusterEvent,
-)
+from scheduler.framework.events import TARGET_POD_UPDATE, UNSCHEDULED_POD_ADD
 from scheduler.framework.groups.pod_groups import GroupKey, entry_key
 from scheduler.framework.queued import Entry, QueuedGroup, QueuedPod, pods_of
 from scheduler.queue.in_flight import ObservedEvent
@@ -34,7 +30,7 @@ class Incoming(Places):
     def add(self, pod: Pod) -> None:
         """Add a pod, or update it if it is known already."""
         if not self._refresh(None, pod):
-            self._take_in(pod, UNSCHEDULED_POD_ADD)
+            self._take_in(pod)
 
     def update(self, old: Pod | None, new: Pod) -> None:
         """Store a new version; a refused pod moves if a plugin that refused it finds that the change may help.
@@ -42,7 +38,7 @@ class Incoming(Places):
         Without `old` the change is measured from the version that the queue has. An unknown pod is added.
         """
         if not self._refresh(old, new):
-            self._take_in(new, UNSCHEDULED_POD_ADD)
+            self._take_in(new)
 
     def delete(self, pod: Pod | str) -> None:
         """Forget a pod, given itself or its UID. One in flight will not come back."""
@@ -58,13 +54,13 @@ class Incoming(Places):
         if queued is not None:
             self._rejectors.remove(queued)
 
-    def _take_in(self, pod: Pod, event: ClusterEvent) -> None:
+    def _take_in(self, pod: Pod) -> None:
         self._nominator.add(pod)
         queued = QueuedPod(pod, self._now())
         if self._groups.key_of(pod) is None:
-            self._requeue(queued, Requeue.IMMEDIATELY, event.label)
+            self._requeue(queued, Requeue.IMMEDIATELY, UNSCHEDULED_POD_ADD.label)
         else:
-            self._admit(queued, Requeue.IMMEDIATELY, event.label)
+            self._admit(queued, Requeue.IMMEDIATELY, UNSCHEDULED_POD_ADD.label)
 
     def _admit(self, queued: QueuedPod, decision: Requeue, label: str) -> None:
         """Let a pod wait that is in no place: by itself, in the entry of its group, or apart from it."""

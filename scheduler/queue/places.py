@@ -74,7 +74,7 @@ class Places:
         self._nominator = nominator
         self._settings = settings
         self._faults = PluginFaults(metrics)
-        self.sort_key: SortKey = self._sort_key(settings)
+        self.sort_key: SortKey = sort_key_of(settings.sort, self._faults)
         """Orders its pods."""
         self._active = EntityHeap[Entry](self.sort_key)
         self._backoff = BackoffQueue(settings.backoff, self.sort_key, now)
@@ -94,9 +94,6 @@ class Places:
         self._incoming_members: Counts[tuple[str, str]] = Counts()
         self._arrived = asyncio.Event()
         self._closed = False
-
-    def _sort_key(self, settings: QueueSettings) -> SortKey:
-        return sort_key_of(settings.sort, self._faults)
 
     def __contains__(self, uid: str) -> bool:
         """Return whether a pod waits or is in flight, and was not deleted."""

@@ -20,21 +20,18 @@ from typing import Final
 
 from scheduler.api.pods.pod import Pod
 from scheduler.framework.arguments import arguments_of
-from scheduler.framework.events import (
-    ANY,
-    Action,
-    ClusterEvent,
-)
+from scheduler.framework.events import ClusterEvent
 from scheduler.framework.groups.pod_groups import entry_key
 from scheduler.framework.plugin import QueueSortPlugin
 from scheduler.framework.queued import EntityKey, Entry, QueuedGroup, QueuedPod, pods_of
 from scheduler.framework.status import Code
 from scheduler.queue.backoff_queue import seconds_to_next_window
 from scheduler.queue.gates import Gates
-from scheduler.queue.in_flight import ObservedEvent
+from scheduler.queue.in_flight import ObservedEvent, may_help_any
 from scheduler.queue.incoming import CONFIGURATION_CHANGED, Incoming
 from scheduler.queue.requeueing import Requeue
 from scheduler.queue.settings import QueueSettings
+from scheduler.queue.sorting import sort_key_of
 from scheduler.queue.unschedulable import asked_of
 from scheduler.runtime.guards.plugin_faults import is_of_tree
 
@@ -43,8 +40,8 @@ _log = logging.getLogger(__name__)
 LEFTOVER_INTERVAL: Final = 30.0
 """Seconds between two searches for such pods."""
 
-UNSCHEDULABLE_TIMEOUT: Final = ClusterEvent(ANY, Action.ALL, "UnschedulableTimeout")
-FORCE_ACTIVATE: Final = ClusterEvent(ANY, Action.ALL, "ForceActivate")
+UNSCHEDULABLE_TIMEOUT: Final = "UnschedulableTimeout"
+FORCE_ACTIVATE: Final = "ForceActivate"
 SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE: Final = "BackoffComplete"
 POP_FROM_BACKOFF_Q: Final = "PopFromBackoffQ"
@@ -256,11 +253,11 @@ class SchedulingQueue(Incoming):
         for uid in uids:
             key = self._key_of_entry(uid)
             if (refused := self._refused(key)) is not None:
-                self._requeue(refused, Requeue.IMMEDIATELY, FORCE_ACTIVATE.label)
+                self._requeue(refused, Requeue.IMMEDIATELY, FORCE_ACTIVATE)
             elif (waiting := self._backoff.remove(key)) is not None:
-                self._activate(waiting, FORCE_ACTIVATE.label)
+                self._activate(waiting, FORCE_ACTIVATE)
             elif (flight := self.in_flight.get(uid)) is not None:
-                flight.own_events.append(ObservedEvent(FORCE_ACTIVATE, None, None))
+                flight.own_events.append(may_help_any(FORCE_ACTIVATE))
 
     def wake(self, key: EntityKey, label: str) -> bool:
         """Bring a refused pod or group back as if an event called `label` helped it; return whether it has moved.
@@ -277,7 +274,7 @@ class SchedulingQueue(Incoming):
             return self._refused(key) is None
         if isinstance(key, str):
             if (flight := self.in_flight.get(key)) is not None:
-                flight.own_events.append(ObservedEvent(ClusterEvent(ANY, Action.ALL, label), None, None))
+                flight.own_events.append(may_help_any(label))
             return flight is not None
         return group is not None and group.is_tried
 
@@ -303,12 +300,12 @@ class SchedulingQueue(Incoming):
         leftovers = [each for each in self._unschedulable if max(each.timestamp, each.flushed_at) < before]
         for queued in leftovers:
             queued.flushed_at = now
-            self._requeue(queued, Requeue.AFTER_BACKOFF, UNSCHEDULABLE_TIMEOUT.label)
+            self._requeue(queued, Requeue.AFTER_BACKOFF, UNSCHEDULABLE_TIMEOUT)
             queued.was_flushed = not queued.gating_plugin
             for each in pods_of(queued):
                 each.was_flushed = queued.was_flushed
         if leftovers:
-            self.in_flight.record(ObservedEvent(UNSCHEDULABLE_TIMEOUT, None, None))
+            self.in_flight.record(may_help_any(UNSCHEDULABLE_TIMEOUT))
 
     def rebuild(self) -> None:
         """Move everything that waits to its place again, and retry the refused ones: a change has failed half way.
@@ -327,7 +324,7 @@ class SchedulingQueue(Incoming):
                 for each in pods_of(queued):
                     self._rejectors.add(each)
                 self._requeue(queued, Requeue.AFTER_BACKOFF, CHANGE_REPAIRED)
-        self.in_flight.record(ObservedEvent(ClusterEvent(ANY, Action.ALL, CHANGE_REPAIRED), None, None))
+        self.in_flight.record(may_help_any(CHANGE_REPAIRED))
 
     def use(self, settings: QueueSettings, changed: Collection[str]) -> None:
         """Use other settings from now on; `changed`: the profiles whose settings differ.
@@ -336,7 +333,7 @@ class SchedulingQueue(Incoming):
         """
         before, self._settings = self._settings, settings
         same_order = _sorts_as(before.sort, settings.sort)
-        self.sort_key = self._sort_key(settings)
+        self.sort_key = sort_key_of(settings.sort, self._faults)
         self._active.use(self.sort_key, same_order=same_order)
         self._held.use(self.sort_key, same_order=same_order)
         self._backoff.use(settings.backoff, self.sort_key, same_order=same_order)
@@ -350,7 +347,7 @@ class SchedulingQueue(Incoming):
 
         Yields after each pod, so that other tasks can run; pods that come meanwhile are left out.
         """
-        self.in_flight.record(ObservedEvent(ClusterEvent(ANY, Action.ALL, CONFIGURATION_CHANGED), None, None))
+        self.in_flight.record(may_help_any(CONFIGURATION_CHANGED))
         waiting = [each.key for each in self._waiting_entries() if each.pod.spec.scheduler_name in profiles]
         for key in waiting:
             self._ask_again(key)

@@ -7,7 +7,7 @@ Rule: updatePodGroupCondition in pkg/scheduler/schedule_one_podgroup.go at v1.37
 
 import time
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -17,9 +17,6 @@ from scheduler.cycle.core import Core
 from scheduler.cycle.status_writer import StatusWriter, Target
 from scheduler.framework.events import POD_GROUP_V1BETA1
 from scheduler.framework.groups.pod_groups import PodGroup
-
-TYPES: Final = {POD_GROUP_V1BETA1: api.POD_GROUP_INITIALLY_SCHEDULED}
-"""The resource of a group → the type of its condition, where it has another name."""
 
 
 class _Wanted(NamedTuple):
@@ -41,8 +38,9 @@ class GroupConditions:
         pending = self._writer.pending(group.uid)
         if pending is not None and pending.condition.status == "True" and not is_scheduled:
             return
+        is_newest = group.source == POD_GROUP_V1BETA1  # which has another name for it
         condition = api.Condition(
-            type=TYPES.get(group.source, api.POD_GROUP_SCHEDULED),
+            type=api.POD_GROUP_INITIALLY_SCHEDULED if is_newest else api.POD_GROUP_SCHEDULED,
             status=str(is_scheduled),
             reason=reason,
             message=encodable(in_bytes(message, MAX_MESSAGE)),
