@@ -1,5 +1,7 @@
 """Groups that evict, over time: they start once their victims are gone, whatever else comes meanwhile."""
 
+from collections.abc import Callable
+
 import pytest
 
 from scheduler.api.groups.coscheduling import POD_GROUP_LABEL
@@ -37,7 +39,18 @@ def test_a_gang_starts_once_its_victims_are_gone_though_their_replacements_come_
         assert len(life.victims) == 4
 
 
-def test_nothing_is_kept_for_a_group_that_is_gone_though_its_pods_are_not() -> None:
+def goes(life: Life) -> None:
+    life.remove(COSCHEDULING_POD_GROUP, life.engine.objects.get(COSCHEDULING_POD_GROUP, "gang", "team"))
+
+
+def has_a_gated_pod(life: Life) -> None:
+    life.pod("gated", "team", priority=10, labels={POD_GROUP_LABEL: "gang"}, gates=("later",))
+
+
+@pytest.mark.parametrize("happens", [goes, has_a_gated_pod])
+def test_nothing_is_kept_for_a_group_that_is_tried_no_more_though_its_pods_are_there(
+    happens: Callable[[Life], None],
+) -> None:
     with without_quota() as life:
         life.set_node(a_node("n1", cpu=2), a_node("n2", cpu=2))
         life.pods(4, "low")
@@ -46,7 +59,7 @@ def test_nothing_is_kept_for_a_group_that_is_gone_though_its_pods_are_not() -> N
         life.advance(1)
         assert set(life.engine.nominator.nodes) == {"n1", "n2"}
 
-        life.remove(COSCHEDULING_POD_GROUP, life.engine.objects.get(COSCHEDULING_POD_GROUP, "gang", "team"))
+        happens(life)
 
         assert not life.engine.nominator.nodes
         life.pods(4, "low2")
@@ -65,23 +78,6 @@ def test_nominations_from_before_a_restart_end_with_an_attempt_for_which_nobody_
 
         assert not life.engine.nominator.nodes
         assert life.victims == []
-
-
-def test_nothing_is_kept_for_a_group_that_a_pod_with_scheduling_gates_joins() -> None:
-    with without_quota() as life:
-        life.set_node(a_node("n1", cpu=2), a_node("n2", cpu=2))
-        life.pods(4, "low")
-        life.advance(5)
-        life.group("gang", 4, "team", priority=10)
-        life.advance(1)
-        assert set(life.engine.nominator.nodes) == {"n1", "n2"}
-
-        life.pod("gated", "team", priority=10, labels={POD_GROUP_LABEL: "gang"}, gates=("later",))
-
-        assert not life.engine.nominator.nodes
-        life.pods(4, "low2")
-        life.advance(60)
-        assert life.running("low2") == 4
 
 
 def test_for_members_beyond_the_minimum_others_are_evicted_soon_and_all_at_once() -> None:
