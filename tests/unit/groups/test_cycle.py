@@ -4,7 +4,6 @@ import pytest
 
 from scheduler import framework as fw
 from scheduler.config.defaults import default_plugins
-from scheduler.framework.errors import ApiError
 from scheduler.runtime.profile_spec import Plugins, PluginSet
 from scheduler.testing import a_node, a_pod
 from tests.fakes import Nomination, a_plugin, settle
@@ -233,18 +232,6 @@ async def test_members_keep_no_room_from_each_other_by_their_nominations() -> No
     await groups.schedule()
 
     assert groups.bound == {first.name: "n0", second.name: "n0"}
-
-
-async def test_a_condition_is_sent_again_after_a_conflict() -> None:
-    groups = Groups()
-    groups.create(pods=3)
-    groups.errors = [ApiError(409, "changed meanwhile")]
-
-    await groups.schedule()
-    for _ in range(50):
-        await settle()
-
-    assert groups.errors == []
 
 
 async def test_a_condition_becomes_true_whatever_is_said_while_it_is_sent() -> None:

@@ -37,14 +37,14 @@ class Stage(Coscheduled):
     async def phase(self) -> str:
         return (await self.status()).phase
 
-    def report(self, pod: fw.Pod, phase: str) -> None:
-        """Let the watch show the phase of a pod that is bound; one that has ended leaves the watch."""
-        node = self.bound[pod.name]
-        seen = newer(pod.bound_to(node), phase=phase)
-        if phase in ("Succeeded", "Failed"):
-            self.engine.handlers.pod_deleted(seen)
-        else:
-            self.engine.handlers.pod_changed(seen)
+    def report(self, phase: str, *pods: fw.Pod) -> None:
+        """Let the watch show the phase of pods that are bound; those that have ended leave the watch."""
+        for pod in pods:
+            seen = newer(pod.bound_to(self.bound[pod.name]), phase=phase)
+            if phase in ("Succeeded", "Failed"):
+                self.engine.handlers.pod_deleted(seen)
+            else:
+                self.engine.handlers.pod_changed(seen)
 
 
 async def test_a_group_comes_runs_and_ends() -> None:
@@ -55,13 +55,13 @@ async def test_a_group_comes_runs_and_ends() -> None:
     pods = stage.pods(2)
     assert await stage.phase() == "Scheduling"
     await stage.schedule()
-    stage.report(pods[0], "Running")
+    stage.report("Running", pods[0])
     assert await stage.phase() == "Scheduling"
-    stage.report(pods[1], "Running")
+    stage.report("Running", pods[1])
     assert await stage.phase() == "Running"
-    stage.report(pods[0], "Succeeded")
+    stage.report("Succeeded", pods[0])
     assert await stage.phase() == "Running"
-    stage.report(pods[1], "Succeeded")
+    stage.report("Succeeded", pods[1])
 
     assert await stage.status() == api.PodGroupStatus(
         phase="Finished", scheduled=0, succeeded=2, schedule_start_time="2023-11-14T22:13:20Z"
@@ -72,8 +72,7 @@ async def test_counts_follow_the_pods() -> None:
     stage = Stage()
     pods = stage.create(minimum=3, pods=3)
     await stage.schedule()
-    for pod in pods:
-        stage.report(pod, "Running")
+    stage.report("Running", *pods)
 
     status = await stage.status()
 
@@ -84,10 +83,9 @@ async def test_a_pod_that_fails_while_the_others_run_fails_the_group() -> None:
     stage = Stage()
     pods = stage.create(minimum=3, pods=3)
     await stage.schedule()
-    for pod in pods[:2]:
-        stage.report(pod, "Running")
+    stage.report("Running", *pods[:2])
 
-    stage.report(pods[2], "Failed")
+    stage.report("Failed", pods[2])
 
     status = await stage.status()
     assert (status.phase, status.failed, status.running) == ("Failed", 1, 2)
@@ -136,8 +134,7 @@ async def test_a_server_that_does_not_keep_a_count_is_not_told_again_and_again()
     stage.unknown = {"scheduled": 0}
     pods = stage.create(minimum=2, pods=2)
     await stage.schedule()
-    for pod in pods:
-        stage.report(pod, "Running")
+    stage.report("Running", *pods)
     assert await stage.phase() == "Running"
     written = len(stage.patches)
 
@@ -156,12 +153,10 @@ async def test_what_ended_before_this_process_began_still_counts() -> None:
     stage.statuses.group_changed(COSCHEDULING_POD_GROUP, None, stage.object())
     pods = stage.pods(2)
     await stage.schedule()
-    for pod in pods:
-        stage.report(pod, "Running")
+    stage.report("Running", *pods)
     assert (await stage.status()).running == 2
 
-    for pod in pods:
-        stage.report(pod, "Succeeded")
+    stage.report("Succeeded", *pods)
 
     status = await stage.status()
     assert (status.phase, status.succeeded) == ("Finished", 3)
@@ -171,8 +166,8 @@ async def test_another_group_of_the_same_name_begins_anew() -> None:
     stage = Stage()
     (pod,) = stage.create(minimum=1, pods=1)
     await stage.schedule()
-    stage.report(pod, "Running")
-    stage.report(pod, "Succeeded")
+    stage.report("Running", pod)
+    stage.report("Succeeded", pod)
     assert await stage.phase() == "Finished"
 
     stage.delete()
@@ -243,8 +238,8 @@ async def test_pods_that_come_after_all_were_deleted_begin_anew() -> None:
     stage = Stage()
     pods = stage.create(minimum=2, pods=2)
     await stage.schedule()
-    stage.report(pods[0], "Running")
-    stage.report(pods[0], "Succeeded")
+    stage.report("Running", pods[0])
+    stage.report("Succeeded", pods[0])
     assert (await stage.status()).succeeded == 1
     stage.engine.handlers.pod_deleted(pods[1])
     assert await stage.status() == api.PodGroupStatus(phase="Pending", schedule_start_time="2023-11-14T22:13:20Z")
@@ -277,8 +272,7 @@ async def test_how_a_pod_has_ended_is_read_as_the_watch_does_not_show_it() -> No
     stage = Stage()
     pods = stage.create(minimum=2, pods=4)
     await stage.schedule()
-    for pod in pods:
-        stage.report(pod, "Running")
+    stage.report("Running", *pods)
     assert await stage.phase() == "Running"
 
     for pod in pods:
