@@ -10,7 +10,7 @@ import yaml
 
 from tests.chart.permissions import declared_by
 from tests.cluster.https import http_get as http_get
-from tests.controlplane import Cluster, Component
+from tests.controlplane import Client, Cluster, Component, condition
 from tests.controlplane.client import Object
 
 MANIFEST = Path(__file__).parents[2] / "deploy" / "loadmaster.yaml"
@@ -152,6 +152,12 @@ def serving(port: int) -> list[str]:
     # Without a token for each look: many tests look at metrics, also while the API server is away.
     open_to_all = "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics"
     return ["--bind-address=127.0.0.1", f"--secure-port={port}", open_to_all]
+
+
+def message(api: Client, pod: str, namespace: str) -> str:
+    """Why a pod waits, as its owner is told; empty while nothing is said."""
+    scheduled = condition(api.get("Pod", pod, namespace), "PodScheduled")
+    return str(scheduled.get("message", "")) if scheduled else ""
 
 
 def metrics_token(cluster: Cluster) -> str:

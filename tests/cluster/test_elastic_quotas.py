@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.loadmaster import defined, granted, metric, node_of, start, with_plugin
+from tests.cluster.loadmaster import defined, granted, message, metric, node_of, start, with_plugin
 from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
 from tests.controlplane.client import Object
 from tests.controlplane.definitions import ELASTIC_QUOTA
@@ -62,12 +62,6 @@ def has(api: Client, namespace: str, count: int) -> bool:
     return len(bound(api, namespace)) == count
 
 
-def message(api: Client, namespace: str, pod: str) -> str:
-    """What the condition PodScheduled says."""
-    conditions = api.get("Pod", pod, namespace).get("status", {}).get("conditions", [])
-    return "".join(each.get("message", "") for each in conditions if each["type"] == "PodScheduled")
-
-
 def used(api: Client, namespace: str, name: str = "quota") -> Object:
     found: Object = api.get(KIND, name, namespace).get("status", {}).get("used", {})
     return found
@@ -86,7 +80,7 @@ def test_a_namespace_has_no_more_than_its_maximum_and_what_ends_makes_room(
     wait_until(lambda: has(api, namespace, 2), 30, "two of them run")
     waiting = next(name for name in (f"p{number}" for number in range(5)) if name not in bound(api, namespace))
     expected = f"ElasticQuota {namespace} is more than Max"
-    wait_until(lambda: expected in message(api, namespace, waiting), 30, "the others say why they wait")
+    wait_until(lambda: expected in message(api, waiting, namespace), 30, "the others say why they wait")
     wait_until(lambda: used(api, namespace).get("cpu") == "2", 30, "the status says what is used")
 
     api.delete("Pod", bound(api, namespace)[0], namespace)
@@ -105,7 +99,7 @@ def test_quotas_borrow_of_each_other_follow_their_objects_and_end_with_them(
     wait_until(lambda: has(api, namespace, 3), 30, "it has its own minimum and that of the other")
     wait_until(lambda: used(api, namespace).get("cpu") == "3", 30, "the status says so")
     wait_until(
-        lambda: any("total ElasticQuota used is more than min" in message(api, namespace, f"p{n}") for n in range(6)),
+        lambda: any("total ElasticQuota used is more than min" in message(api, f"p{n}", namespace) for n in range(6)),
         30,
         "the others say why they wait",
     )

@@ -13,7 +13,7 @@ from tests.attacks.load import MemoryMeter
 from tests.bench import usage
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.extender_server import ExtenderServer, Question, Raw, Script, Slow, Stream, agree
-from tests.cluster.loadmaster import install_rbac, metric, node_of, start
+from tests.cluster.loadmaster import install_rbac, metric, node_of, prioritised, start
 from tests.controlplane import Client, Cluster, Component, ControlPlane, a_pod, condition, wait_until
 from tests.controlplane.client import Object
 
@@ -103,13 +103,9 @@ def both(
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _priority(api: Client) -> Iterator[None]:
-    kind = "scheduling.k8s.io/v1/PriorityClass"
-    api.create(
-        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": HIGH}, "value": 1000}
-    )
-    yield
-    api.delete(kind, HIGH)
+def _priority(cluster: Cluster) -> Iterator[None]:
+    with prioritised(cluster, {HIGH: 1000}):
+        yield
 
 
 def verdict(api: Client, name: str, namespace: str) -> tuple[str, str, str] | None:

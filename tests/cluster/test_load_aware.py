@@ -9,22 +9,17 @@ import pytest
 
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.fresh import rbac as rbac
-from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, metric, node_of, start
+from tests.cluster.loadmaster import granted, metric, node_of, start
 from tests.cluster.metrics_servers import MetricsServer
 from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
 
 FAULTS = "loadmaster_plugin_data_faults_total"
-RULE = ("--verb=list", "--resource=nodes.metrics.k8s.io")
-"""What the chart grants while a profile enables it; the manifest is of the default plugins."""
 
 
 @pytest.fixture
 def allowed(cluster: Cluster, metrics_api: MetricsServer) -> Iterator[None]:
-    cluster.kubectl("create", "clusterrole", "node-metrics", *RULE)
-    account = f"--serviceaccount={NAMESPACE}:{ACCOUNT}"
-    cluster.kubectl("create", "clusterrolebinding", "node-metrics", "--clusterrole=node-metrics", account)
-    yield
-    cluster.kubectl("delete", "clusterrole,clusterrolebinding", "node-metrics")
+    with granted(cluster, "LoadAware", "metrics.k8s.io"):
+        yield
 
 
 def started(cluster: Cluster, directory: Path, **arguments: Any) -> Any:

@@ -3,43 +3,24 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from plugins.contrib.node_resource_topology.fingerprint import pod_fingerprint
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, defined, install_rbac, node_of, start
-from tests.controlplane import Client, Cluster, a_pod, condition, wait_until
+from tests.cluster.loadmaster import defined, granted, message, node_of, start, with_plugin
+from tests.controlplane import Client, Cluster, a_pod, wait_until
 from tests.controlplane.client import Object
 from tests.controlplane.definitions import NODE_RESOURCE_TOPOLOGY
 
+PLUGIN = "NodeResourceTopologyMatch"
 TOPOLOGY = "topology.node.k8s.io/v1alpha2/NodeResourceTopology"
-RULE = ("--verb=list,watch", "--resource=noderesourcetopologies.topology.node.k8s.io")
-"""What the chart grants while a profile enables it; the manifest is of the default plugins."""
 
 
 @pytest.fixture(scope="module", autouse=True)
 def definition(cluster: Cluster) -> Iterator[None]:
-    install_rbac(cluster)
-    account = f"--serviceaccount={NAMESPACE}:{ACCOUNT}"
-    with defined(cluster, NODE_RESOURCE_TOPOLOGY):
-        cluster.kubectl("create", "clusterrole", "numa", *RULE)
-        cluster.kubectl("create", "clusterrolebinding", "numa", "--clusterrole=numa", account)
+    with defined(cluster, NODE_RESOURCE_TOPOLOGY), granted(cluster, PLUGIN, "topology.node.k8s.io"):
         yield
-        cluster.kubectl("delete", "clusterrole,clusterrolebinding", "numa")
-
-
-def started(cluster: Cluster, directory: Path, **arguments: Any) -> Any:
-    profile = {
-        "schedulerName": "loadmaster",
-        "plugins": {"multiPoint": {"enabled": [{"name": "NodeResourceTopologyMatch", "weight": 100}]}},
-        "pluginConfig": [{"name": "NodeResourceTopologyMatch", "args": arguments}],
-    }
-    config = directory / "config.json"
-    kind = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    config.write_text(json.dumps({**kind, "profiles": [profile]}))
-    return start(cluster, f"--config={config}")
 
 
 def a_topology(node: str, *cpus: int, scope: str = "container", pods: list[tuple[str, str]] | None = None) -> Object:
@@ -80,11 +61,6 @@ def topologies(cluster: Cluster, api: Client) -> Iterator[None]:
     cluster.kubectl("delete", "noderesourcetopologies", "--all")
 
 
-def message(api: Client, pod: str, namespace: str) -> str:
-    scheduled = condition(api.get("Pod", pod, namespace), "PodScheduled")
-    return str(scheduled["message"]) if scheduled else ""
-
-
 def bound(api: Client, pod: str, namespace: str) -> str:
     wait_until(lambda: node_of(api.get("Pod", pod, namespace)), 20, f"{pod} is bound")
     return node_of(api.get("Pod", pod, namespace))
@@ -104,7 +80,7 @@ def test_a_pod_runs_where_one_numa_node_has_room_for_it(
     split, whole = make_nodes(2, cpu="16")
     api.create(a_topology(split, 2, 2, scope=scope))
     api.create(a_topology(whole, 4, 4, scope=scope))
-    with started(cluster, tmp_path):
+    with start(cluster, with_plugin(tmp_path, PLUGIN)):
         api.create(a_guaranteed_pod("fits", 3), namespace)
         where = bound(api, "fits", namespace)
         api.create(a_guaranteed_pod("too-large", 5), namespace)
@@ -121,7 +97,7 @@ def test_two_pods_are_not_given_the_same_cores_before_the_agent_knows_of_the_fir
 ) -> None:
     (node,) = make_nodes(1, cpu="16")
     api.create(a_topology(node, 4))
-    with started(cluster, tmp_path, cacheResyncPeriodSeconds=1):
+    with start(cluster, with_plugin(tmp_path, PLUGIN, {"cacheResyncPeriodSeconds": 1})):
         api.create(a_guaranteed_pod("first", 3), namespace)
         bound(api, "first", namespace)
         wait_until(lambda: api.get("Pod", "first", namespace)["status"].get("phase") == "Running", 20, "it runs")

@@ -9,27 +9,17 @@ import pytest
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.fresh import loadmaster as loadmaster
 from tests.cluster.fresh import rbac as rbac
-from tests.cluster.loadmaster import metric, node_of
-from tests.controlplane import Client, Component, a_pod, condition, wait_until
+from tests.cluster.loadmaster import metric, node_of, prioritised
+from tests.controlplane import Client, Cluster, Component, a_pod, condition, wait_until
 from tests.controlplane.client import Object
 
 LOW, HIGH = "preemption-low", "preemption-high"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def priorities(api: Client) -> Iterator[None]:
-    for name, value in ((LOW, 10), (HIGH, 1000)):
-        api.create(
-            {
-                "apiVersion": "scheduling.k8s.io/v1",
-                "kind": "PriorityClass",
-                "metadata": {"name": name},
-                "value": value,
-            }
-        )
-    yield
-    for name in (LOW, HIGH):
-        api.delete("scheduling.k8s.io/v1/PriorityClass", name)
+def priorities(cluster: Cluster) -> Iterator[None]:
+    with prioritised(cluster, {LOW: 10, HIGH: 1000}):
+        yield
 
 
 def a_running_pod(api: Client, namespace: str, name: str, cpu: str, **labels: str) -> str:

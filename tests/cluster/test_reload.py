@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, define, install_rbac, metric, node_of, start, undefine
+from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, define, install_rbac, message, metric, node_of, start, undefine
 from tests.cluster.test_watched_resources import (
     BUDGETS,
     EXAMPLES,
     PROGRAM,
     a_budget,
-    message,
 )
 from tests.controlplane import Client, Cluster, Component, a_pod, definitions, wait_until
 

@@ -9,14 +9,11 @@ import pytest
 
 from scheduler.__main__ import main
 from scheduler.api.devices import IMPLICIT_PREFIX
-from tests.chart.permissions import declared_by
 from tests.cluster.devices import a_claim, device_class, devices_on, wait_bound, wait_refused
-from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, metric, node_of
+from tests.cluster.loadmaster import metric, node_of
 from tests.cluster.proxied import asker, proxied
 from tests.controlplane import Client, Component, ControlPlane, a_node, a_pod, wait_until
 
-ROLE = "loadmaster-capacity-scheduling"
-RBAC = "rbac.authorization.k8s.io"
 GPU = f"{IMPLICIT_PREFIX}gpu"
 PROFILE: dict[str, Any] = {
     "schedulerName": "loadmaster",
@@ -44,20 +41,6 @@ PROFILE: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def admin(own: ControlPlane) -> Iterator[Client]:
-    rules = [
-        {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}
-        for (group, resource), verbs in declared_by("CapacityScheduling").items()
-    ]
-    role = {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": ROLE}, "rules": rules}
-    binding = {
-        "apiVersion": f"{RBAC}/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": ROLE},
-        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": ROLE},
-        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}],
-    }
-    for each in (role, binding):
-        own.kubectl("apply", "-f", "-", stdin=json.dumps(each))
     with own.client() as client:
         yield client
 

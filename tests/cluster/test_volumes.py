@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.loadmaster import install_rbac, metric, node_of, start
-from tests.controlplane import Client, Cluster, Component, a_pod, condition, wait_until
+from tests.cluster.loadmaster import install_rbac, message, metric, node_of, start
+from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
 from tests.controlplane.client import Object
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
@@ -103,12 +103,6 @@ def a_pod_with(claim: str, name: str = "web") -> Object:
     return a_pod(name, volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": claim}}])
 
 
-def message(api: Client, namespace: str, pod: str = "web") -> str:
-    """Why a pod waits, as its owner is told."""
-    scheduled = condition(api.get("Pod", pod, namespace), "PodScheduled")
-    return scheduled.get("message", "") if scheduled else ""
-
-
 def bound_to(api: Client, namespace: str, pod: str = "web") -> str:
     """Wait until the pod is bound, and return its node."""
     wait_until(lambda: node_of(api.get("Pod", pod, namespace)), 30, f"{pod} is bound", interval=0.01)
@@ -170,7 +164,7 @@ def test_a_claim_gets_the_volume_of_the_node_that_its_pod_goes_to(
     api.create(a_pod_with("more", "second"), namespace)
     expected = "0/3 nodes are available: 3 node(s) didn't find available persistent volumes to bind."
     wait_until(
-        lambda: message(api, namespace, "second").startswith(expected), 10, "the second pod is told why it waits"
+        lambda: message(api, "second", namespace).startswith(expected), 10, "the second pod is told why it waits"
     )
 
 
@@ -217,7 +211,7 @@ def test_a_provisioner_that_gives_up_gets_another_try(
     annotations = {SELECTED_NODE: None, "example.com/tried": "yes"}
     api.patch("PersistentVolumeClaim", "data", {"metadata": {"annotations": annotations}}, namespace)
     expected = 'binding volumes: provisioning failed for PVC "data"'
-    wait_until(lambda: expected in message(api, namespace), 10, "the pod's owner is told")
+    wait_until(lambda: expected in message(api, "web", namespace), 10, "the pod's owner is told")
 
     node = selected_node(api, namespace)
     make_volume(class_name, node, claim)
@@ -237,11 +231,11 @@ def test_a_claim_and_a_class_that_come_late_let_the_pod_go(
     class_name = f"late-{secrets.token_hex(3)}"
     api.create(a_pod_with("data"), namespace)
     missing = '0/1 nodes are available: persistentvolumeclaim "data" not found.'
-    wait_until(lambda: message(api, namespace).startswith(missing), 10, "the pod waits for its claim")
+    wait_until(lambda: message(api, "web", namespace).startswith(missing), 10, "the pod waits for its claim")
 
     api.create(a_claim("data", class_name), namespace)
     unbound = "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims."
-    wait_until(lambda: message(api, namespace).startswith(unbound), 20, "the pod waits for its class")
+    wait_until(lambda: message(api, "web", namespace).startswith(unbound), 20, "the pod waits for its class")
 
     made = time.monotonic()
     api.create(a_class(class_name, NO_PROVISIONER))

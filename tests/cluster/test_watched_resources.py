@@ -1,6 +1,5 @@
 """A plugin of somebody else's that watches a custom resource, with the shipped RBAC and one rule more."""
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,8 +7,19 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, define, install_rbac, metric, node_of, start, undefine
-from tests.controlplane import Client, Cluster, Component, a_pod, condition, definitions, wait_until
+from tests.cluster.loadmaster import (
+    ACCOUNT,
+    NAMESPACE,
+    define,
+    install_rbac,
+    message,
+    metric,
+    node_of,
+    start,
+    undefine,
+    with_plugin,
+)
+from tests.controlplane import Client, Cluster, Component, a_pod, definitions, wait_until
 from tests.controlplane.client import Object
 
 PROGRAM = Path(__file__).with_name("team_budget_scheduler.py")
@@ -17,12 +27,6 @@ EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 BUDGET = "example.com/v1/Budget"
 BUDGETS = "budgets.v1.example.com"
-CONFIGURATION: Object = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "profiles": [{"schedulerName": "loadmaster", "plugins": {"multiPoint": {"enabled": [{"name": "TeamBudget"}]}}}],
-}
-
 PROMISED = 0.5
 """Seconds from a change of a custom object to the binding of the pod that waits for it."""
 
@@ -58,20 +62,14 @@ def no_definition(cluster: Cluster) -> None:
 
 @pytest.fixture
 def loadmaster(cluster: Cluster, tmp_path: Path) -> Iterator[Component]:
-    config = tmp_path / "config.json"
-    config.write_text(json.dumps(CONFIGURATION))
-    with start(cluster, f"--config={config}", program=(str(PROGRAM),), env={"PYTHONPATH": str(EXAMPLES)}) as process:
+    with start(
+        cluster, with_plugin(tmp_path, "TeamBudget"), program=(str(PROGRAM),), env={"PYTHONPATH": str(EXAMPLES)}
+    ) as process:
         yield process
 
 
 def a_budget(team: str, pool: str) -> Object:
     return {"apiVersion": "example.com/v1", "kind": "Budget", "metadata": {"name": team}, "spec": {"pool": pool}}
-
-
-def message(api: Client, pod: str, namespace: str) -> str:
-    """Why a pod waits, as its owner is told."""
-    scheduled = condition(api.get("Pod", pod, namespace), "PodScheduled")
-    return scheduled["message"] if scheduled else ""
 
 
 def is_bound(api: Client, pod: str, namespace: str) -> bool:
