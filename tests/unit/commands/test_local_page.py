@@ -27,8 +27,7 @@ NODE = f"{PROXY}debug/page/node"
 
 
 def an_api() -> FakeApi:
-    api = FakeApi()
-    api.on(TOKEN, Answer(201, {"status": {"token": "for-us"}}))
+    api = FakeApi().on(TOKEN, Answer(201, {"status": {"token": "for-us"}}))
     api.on(INDEX, Answer(200, "the page"))
     api.on(NODE, Answer(200, {"name": "n"}))
     return api
@@ -191,8 +190,7 @@ async def test_a_token_is_made_anew_before_it_ends(tmp_path: Path) -> None:
 async def test_any_other_answer_is_one_sentence_of_plain_text(
     tmp_path: Path, answer: Answer, status: int, sentence: str
 ) -> None:
-    api = FakeApi()
-    api.on(TOKEN, Answer(201, {"status": {"token": "for-us"}}))
+    api = FakeApi().on(TOKEN, Answer(201, {"status": {"token": "for-us"}}))
     api.on(INDEX, answer)
     async with browsing(tmp_path, api) as browser:
         await browser.open()
@@ -215,8 +213,7 @@ async def test_any_other_answer_is_one_sentence_of_plain_text(
     ],
 )
 async def test_who_gets_no_token_is_told_why(tmp_path: Path, answer: Answer, status: int, sentence: str) -> None:
-    api = FakeApi()
-    api.on(TOKEN, answer)
+    api = FakeApi().on(TOKEN, answer)
     async with browsing(tmp_path, api) as browser:
         await browser.open()
         got, text, _ = await browser.get(f"{browser.place}debug/page/")

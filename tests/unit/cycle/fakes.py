@@ -58,8 +58,9 @@ class EngineUnderTest:
     def pop_group(self) -> QueuedGroup:
         return fakes.pop_group(self.queue)
 
-    async def schedule(self) -> None:
-        """Try every pod that may be tried now once, and let its binding go as far as it can."""
+    async def schedule(self, *seen: fw.Pod | fw.Node) -> None:
+        """Hear of objects, try every pod once that may be tried, and let its binding go as far as it can."""
+        self.see(*seen)
         popped = []
         while (queued := self.queue.pop_nowait()) is not None:
             popped.append(queued)

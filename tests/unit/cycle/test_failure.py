@@ -116,8 +116,7 @@ async def test_a_version_that_came_while_the_pod_was_assumed_is_the_one_that_com
 
     engine = an_engine(*[hold] if ending == "permit" else [])
     engine.world.hangs = True
-    engine.see(a_node("n1"), pod)
-    await engine.schedule()
+    await engine.schedule(a_node("n1"), pod)
     engine.see(update)
     if ending == "permit":
         (held,) = engine.framework.handle.waiting_pods
@@ -136,8 +135,7 @@ async def test_a_pod_on_hold_that_another_scheduler_bound_is_not_counted_after_i
     bound = newer(pod, node_name="n1")
 
     engine = an_engine(hold)
-    engine.see(a_node("n1"), pod)
-    await engine.schedule()
+    await engine.schedule(a_node("n1"), pod)
     engine.see(bound)
     if ended:
         engine.see(newer(bound, phase="Succeeded"))

@@ -19,8 +19,7 @@ def ours() -> fw.Pod:
 async def an_engine_that_yielded(pod: fw.Pod) -> EngineUnderTest:
     """An engine whose pod did not take the room that was made for `pod`."""
     engine = an_engine()
-    engine.see(a_node("n1"), pod, ours())
-    await engine.schedule()
+    await engine.schedule(a_node("n1"), pod, ours())
     assert engine.world.bound == {}
     return engine
 
@@ -39,8 +38,7 @@ async def test_room_that_was_made_for_a_gated_pod_is_not_taken_even_after_a_rest
 
 async def test_room_that_was_made_for_a_pod_of_lower_priority_may_be_taken() -> None:
     engine = an_engine()
-    engine.see(a_node("n1"), theirs(priority=-1), ours())
-    await engine.schedule()
+    await engine.schedule(a_node("n1"), theirs(priority=-1), ours())
 
     assert engine.world.bound == {"default/ours": "n1"}
 

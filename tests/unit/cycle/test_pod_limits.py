@@ -19,8 +19,7 @@ def a_greedy_pod() -> Pod:
 
 async def test_it_is_refused_with_its_reason_and_nothing_wakes_it_while_other_pods_are_placed_as_ever() -> None:
     engine = an_engine()
-    engine.see(a_node("n"), a_greedy_pod(), a_pod("plain"))
-    await engine.schedule()
+    await engine.schedule(a_node("n"), a_greedy_pod(), a_pod("plain"))
     engine.see(a_node("m"), a_pod("other", node_name="n"))
     engine.wait(60)
     await engine.schedule()

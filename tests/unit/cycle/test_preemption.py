@@ -153,10 +153,8 @@ async def test_a_victim_on_hold_goes_back_to_the_queue() -> None:
     hold = a_plugin("Hold", fw.PermitPlugin, permit=lambda state, pod, node: HELD if pod.name == "low" else None)
 
     engine = an_engine(hold)
-    engine.see(a_node("n"), a_pod("low", priority=0, requests={"cpu": "3"}))
-    await engine.schedule()
-    engine.see(HIGH)
-    await engine.schedule()
+    await engine.schedule(a_node("n"), a_pod("low", priority=0, requests={"cpu": "3"}))
+    await engine.schedule(HIGH)
     assert engine.world.written(Eviction) == []
     assert engine.world.notes("Preempted") == ["Preempted by pod default/high on node n (in kube-scheduler memory)."]
     assert "waiting on permit for pod: preempted" in engine.world.notes()
@@ -172,10 +170,8 @@ async def test_a_victim_that_is_being_prepared_goes_back_to_the_queue() -> None:
     slow = a_plugin("Slow", fw.PreBindPlugin, pre_bind=never)
 
     engine = an_engine(slow)
-    engine.see(a_node("n"), a_pod("low", priority=0, requests={"cpu": "3"}))
-    await engine.schedule()
-    engine.see(HIGH)
-    await engine.schedule()
+    await engine.schedule(a_node("n"), a_pod("low", priority=0, requests={"cpu": "3"}))
+    await engine.schedule(HIGH)
 
     assert engine.world.written(Eviction) == []
     assert "preempted by DefaultPreemption" in engine.world.notes()
@@ -186,10 +182,8 @@ async def test_a_victim_of_another_profile_on_hold_is_found_too() -> None:
     hold = a_plugin("Hold", fw.PermitPlugin, permit=lambda state, pod, node: HELD if pod.name == "low" else None)
 
     engine = an_engine(hold, profiles=("default-scheduler", "other"))
-    engine.see(a_node("n"), a_pod("low", priority=0, requests={"cpu": "3"}, scheduler_name="other"))
-    await engine.schedule()
-    engine.see(HIGH)
-    await engine.schedule()
+    await engine.schedule(a_node("n"), a_pod("low", priority=0, requests={"cpu": "3"}, scheduler_name="other"))
+    await engine.schedule(HIGH)
 
     assert engine.world.written(Eviction) == []
 
@@ -294,8 +288,7 @@ HELD = fw.PermitWait(600)
 @pytest.mark.parametrize("cores", ["1", "5"])
 async def test_a_pod_that_is_resized_while_it_waits_is_tried_with_its_new_size(cores: str) -> None:
     engine = an_engine()
-    engine.see(a_node("n"), a_pod("web", requests={"cpu": "6"}))
-    await engine.schedule()
+    await engine.schedule(a_node("n"), a_pod("web", requests={"cpu": "6"}))
 
     resized = a_pod("web", requests={"cpu": cores})
     engine.see(nominated(resized, ""))

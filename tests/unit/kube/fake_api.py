@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import yaml
 from aiohttp import web
@@ -85,9 +85,10 @@ class FakeApi:
         app.router.add_route("*", "/{path:.*}", self._handle)
         self.server = TestServer(app, host="127.0.0.1")
 
-    def on(self, request: str, *answers: Answer) -> None:
+    def on(self, request: str, *answers: Answer) -> Self:
         """What to answer to `METHOD /path`, in turn."""
         self._script[request] = deque(answers)
+        return self
 
     def seen(self, request: str) -> list[Request]:
         method, path = request.split()

@@ -46,8 +46,7 @@ async def test_a_write_of_whoever_does_not_lead_is_certainly_not_sent(tmp_path: 
 
 
 async def test_the_question_comes_after_the_connection_was_made(tmp_path: Path) -> None:
-    api = FakeApi()
-    api.on(f"POST {PATH}", Answer(201))
+    api = FakeApi().on(f"POST {PATH}", Answer(201))
     questions: list[bool] = []
 
     def may_write() -> bool:
@@ -69,8 +68,7 @@ def _is_connected(client: Client) -> bool:
 
 
 async def test_reads_and_what_every_replica_may_write_pass(tmp_path: Path) -> None:
-    api = FakeApi()
-    api.on(f"POST {PATH}", Answer(201))
+    api = FakeApi().on(f"POST {PATH}", Answer(201))
     api.on(f"GET {PATH}", Answer(200))
     async with api.server:
         client = await a_client(tmp_path, str(api.server.make_url("/")), lambda: False)

@@ -79,8 +79,7 @@ def test_what_is_written_is_added_to_what_is_watched_or_done_anyway() -> None:
 
 async def check(directory: Path, answer: Answer, permissions: Sequence[Permission] = PERMISSIONS) -> FakeApi:
     """Ask an API server about them that gives this answer to each question."""
-    api = FakeApi()
-    api.on(REVIEW, answer)
+    api = FakeApi().on(REVIEW, answer)
     async with fake_client(directory, api) as client:
         await check_permissions(client, permissions)
     return api

@@ -67,8 +67,7 @@ class Stage:
 @asynccontextmanager
 async def a_stage(directory: Path) -> AsyncIterator[Stage]:
     """A relister that has listed nodes a and b."""
-    api = FakeApi()
-    api.on(LIST_PODS, object_list(a_noted_pod(), version=10))
+    api = FakeApi().on(LIST_PODS, object_list(a_noted_pod(), version=10))
     api.on(LIST_NODES, object_list(node_dict("a"), node_dict("b"), version=10))
     async with fake_client(directory, api) as client:
         metrics, handlers = Metrics(), FakeHandlers()

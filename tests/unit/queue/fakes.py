@@ -179,6 +179,11 @@ class QueueUnderTest(SchedulingQueue):
     def pop_one(self) -> QueuedPod:
         return fakes.pop(self)
 
+    def popped(self, pod: Pod) -> QueuedPod:
+        """Add a pod, and pop the first."""
+        self.add(pod)
+        return self.pop_one()
+
     def fail(self, queued: QueuedPod, *plugins: str, pending: Sequence[str] = ()) -> None:
         """Hand a pod back as the scheduling cycle does."""
         queued.unschedulable_plugins = set(plugins)
@@ -202,8 +207,7 @@ class QueueUnderTest(SchedulingQueue):
 
     def refused(self, pod: Pod, *plugins: str, pending: Sequence[str] = ()) -> QueuedPod:
         """Add a pod, pop it and hand it back."""
-        self.add(pod)
-        queued = self.pop_one()
+        queued = self.popped(pod)
         assert queued.pod is pod
         self.fail(queued, *plugins, pending=pending)
         return queued

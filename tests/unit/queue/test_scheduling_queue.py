@@ -100,8 +100,7 @@ def test_a_refusal_ends_a_row_of_errors(queue: QueueUnderTest) -> None:
 
 
 def test_a_refused_pod_waits_from_its_return_on(queue: QueueUnderTest) -> None:
-    queue.add(a_waiting_pod("a"))
-    queued = queue.pop_one()
+    queued = queue.popped(a_waiting_pod("a"))
     queued.was_flushed = True
     queue.clock.advance(5)
 
@@ -150,8 +149,7 @@ def test_a_pre_check_leaves_pods_where_they_are(queue: QueueUnderTest) -> None:
 
 
 def test_an_event_while_the_pod_is_in_flight_brings_it_back_into_the_queue(queue: QueueUnderTest) -> None:
-    queue.add(a_waiting_pod("a"))
-    queued = queue.pop_one()
+    queued = queue.popped(a_waiting_pod("a"))
 
     queue.move_all(NODE_ADD, None, None)
     queue.fail(queued, FIT)
@@ -164,8 +162,7 @@ def test_an_event_while_the_pod_is_in_flight_brings_it_back_into_the_queue(queue
     "event", [pytest.param(VOLUME_ADD, id="for other pods"), pytest.param(CLAIM_ADD, id="for no pod")]
 )
 def test_other_events_while_the_pod_is_in_flight_do_not(queue: QueueUnderTest, event: ClusterEvent) -> None:
-    queue.add(a_waiting_pod("a"))
-    queued = queue.pop_one()
+    queued = queue.popped(a_waiting_pod("a"))
 
     queue.move_all(event, None, None)
     queue.fail(queued, FIT)
@@ -175,8 +172,7 @@ def test_other_events_while_the_pod_is_in_flight_do_not(queue: QueueUnderTest, e
 
 def test_an_event_before_the_pod_was_popped_is_not_news_to_it(queue: QueueUnderTest) -> None:
     queue.add(a_waiting_pod("a"))
-    queue.add(a_waiting_pod("b"))
-    first = queue.pop_one()
+    first = queue.popped(a_waiting_pod("b"))
     queue.move_all(NODE_ADD, None, None)
     second = queue.pop_one()
 
@@ -244,8 +240,7 @@ def test_a_pod_that_stays_gated_at_the_flush_does_not_count_as_flushed() -> None
 def test_a_pod_gated_on_its_return_waits_behind_the_gate() -> None:
     gate = Gate()
     queue = QueueUnderTest(gate)
-    queue.add(a_waiting_pod("a"))
-    queued = queue.pop_one()
+    queued = queue.popped(a_waiting_pod("a"))
     queue.update(None, a_waiting_pod("a", gates=("x",)))
 
     queue.fail(queued)
@@ -356,8 +351,7 @@ def test_a_deleted_pod_is_gone_wherever_it_was(
 
 @pytest.mark.parametrize("plugins", [(), (FIT,)], ids=["error", "refused"])
 def test_a_pod_that_was_deleted_in_flight_does_not_come_back(queue: QueueUnderTest, plugins: tuple[str, ...]) -> None:
-    queue.add(a_waiting_pod("a"))
-    queued = queue.pop_one()
+    queued = queue.popped(a_waiting_pod("a"))
 
     queue.delete("a")
     queue.fail(queued, *plugins)
@@ -367,8 +361,7 @@ def test_a_pod_that_was_deleted_in_flight_does_not_come_back(queue: QueueUnderTe
 
 
 def test_a_nomination_made_after_the_deletion_does_not_outlive_the_attempt(queue: QueueUnderTest) -> None:
-    queue.add(a_waiting_pod("a"))
-    queued = queue.pop_one()
+    queued = queue.popped(a_waiting_pod("a"))
     queue.delete("a")
     queue.nominator.add(queued.pod, "n1")
 
@@ -387,8 +380,7 @@ def test_a_pod_that_is_done_is_gone(queue: QueueUnderTest) -> None:
 
 
 def test_a_pod_whose_binding_failed_after_it_was_done_backs_off(queue: QueueUnderTest) -> None:
-    queue.add(a_waiting_pod("a"))
-    queued = queue.pop_one()
+    queued = queue.popped(a_waiting_pod("a"))
     queue.done("a")
 
     queue.fail(queued)
@@ -407,11 +399,9 @@ def test_a_pod_that_comes_back_twice_is_there_once(queue: QueueUnderTest, caplog
 
 
 def test_a_stale_return_does_not_end_the_present_attempt(queue: QueueUnderTest) -> None:
-    queue.add(a_waiting_pod("a"))
-    stale = queue.pop_one()
+    stale = queue.popped(a_waiting_pod("a"))
     queue.done("a")
-    queue.add(a_waiting_pod("a", version=2))
-    present = queue.pop_one()
+    present = queue.popped(a_waiting_pod("a", version=2))
 
     queue.fail(stale, FIT)
 

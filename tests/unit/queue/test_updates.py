@@ -46,8 +46,7 @@ def test_an_active_pod_keeps_its_place_in_other_updates(queue: QueueUnderTest) -
 
 @pytest.mark.parametrize("plugins", [(), (FIT,)], ids=["after an error", "after a refusal"])
 def test_a_pod_that_backs_off_goes_on_waiting(queue: QueueUnderTest, plugins: tuple[str, ...]) -> None:
-    queue.add(a_waiting_pod("a", cpu="2"))
-    queued = queue.pop_one()
+    queued = queue.popped(a_waiting_pod("a", cpu="2"))
     queue.activate(["a"])
     queue.fail(queued, *plugins)
     assert queue.where("a") == "backoff"
@@ -111,8 +110,7 @@ def test_a_pod_whose_gate_fails_when_asked_again_is_no_longer_gated(queue: Queue
 
 
 def test_a_pod_in_flight_comes_back_in_its_newest_version(queue: QueueUnderTest) -> None:
-    queue.add(a_waiting_pod("a"))
-    queued = queue.pop_one()
+    queued = queue.popped(a_waiting_pod("a"))
 
     queue.update(None, a_waiting_pod("a", version=2))
     queue.update(None, a_waiting_pod("a", version=3))
@@ -126,8 +124,7 @@ def test_a_pod_in_flight_comes_back_in_its_newest_version(queue: QueueUnderTest)
     ("cpu", "place"), [pytest.param("1", "backoff", id="helps"), pytest.param("3", "unschedulable", id="does not")]
 )
 def test_an_update_in_flight_counts_when_the_pod_comes_back(queue: QueueUnderTest, cpu: str, place: str) -> None:
-    queue.add(a_waiting_pod("a", cpu="2"))
-    queued = queue.pop_one()
+    queued = queue.popped(a_waiting_pod("a", cpu="2"))
 
     queue.update(None, a_waiting_pod("a", cpu=cpu))
     queue.fail(queued, FIT)
@@ -146,8 +143,7 @@ def test_adding_a_pod_in_flight_does_not_make_a_second_one(queue: QueueUnderTest
 
 
 def test_a_pod_that_turns_up_again_after_its_deletion_in_flight_comes_back(queue: QueueUnderTest) -> None:
-    queue.add(a_waiting_pod("a"))
-    queued = queue.pop_one()
+    queued = queue.popped(a_waiting_pod("a"))
 
     queue.delete("a")
     queue.add(a_waiting_pod("a", version=2))

@@ -83,6 +83,12 @@ class Stage(Coscheduled):
         in_one_go(self.reservations.look())
         await self.schedule()
 
+    async def waiting_long(self, count: int, minimum: int, group: str = "a", **fields: Any) -> list[fw.Pod]:
+        """Let a group come, be refused, and have nodes reserved for it."""
+        pods = self.annotated(count, minimum, group, **fields)
+        await self.wait_long()
+        return pods
+
     async def wait_long(self) -> None:
         """Let the group that waits be refused, and have nodes reserved for it."""
         await self.schedule()

@@ -19,8 +19,7 @@ async def a_stage(backfill: GroupBackfill = GroupBackfill.PROMISED) -> Stage:
     stage = Stage(nodes=1)
     stage.use(backfill=backfill)
     stage.running("before", "n0", deadline=START_IN + 61, priority=5)
-    stage.annotated(1, 1, requests={"cpu": "2"}, priority=5)
-    await stage.wait_long()
+    await stage.waiting_long(1, 1, requests={"cpu": "2"}, priority=5)
     assert stage.reserved == {"n0": 2000}
     return stage
 
@@ -82,8 +81,7 @@ async def test_a_promise_that_is_no_number_is_none(text: str) -> None:
 async def test_where_nobody_knows_when_the_group_starts_no_end_is_early_enough() -> None:
     stage = Stage(nodes=1)
     stage.running("service", "n0")
-    stage.annotated(1, 1, requests={"cpu": "2"})
-    await stage.wait_long()
+    await stage.waiting_long(1, 1, requests={"cpu": "2"})
 
     assert not await is_let_on(stage, stage.small("short", deadline=1))
 
@@ -109,8 +107,7 @@ async def test_a_pod_beside_which_the_group_fits_is_let_on() -> None:
     stage = Stage(nodes=0)
     stage.under_test.see(a_node("n0", cpu="8"))
     stage.running("before", "n0", cpu="6", priority=50)
-    stage.annotated(1, 1, requests={"cpu": "4"})
-    await stage.wait_long()
+    await stage.waiting_long(1, 1, requests={"cpu": "4"})
     too_early = await is_let_on(stage, stage.small("early", cpu="1"))
 
     stage.end(stage.engine.pods["default/before"])
@@ -124,8 +121,7 @@ async def test_a_pod_beside_which_the_group_fits_is_let_on() -> None:
 async def test_nobody_is_evicted_from_a_reserved_node_for_those_that_it_binds() -> None:
     stage = Stage(nodes=1)
     stage.running("victim", "n0", cpu="2", priority=0)
-    stage.annotated(1, 1, "patient", requests={"cpu": "2"}, priority=5, preemption_policy="Never")
-    await stage.wait_long()
+    await stage.waiting_long(1, 1, "patient", requests={"cpu": "2"}, priority=5, preemption_policy="Never")
 
     stage.small("pod", cpu="2", priority=5)
     stage.annotated(2, 2, "group", requests={"cpu": "1"}, priority=5)
@@ -142,8 +138,7 @@ async def test_nobody_is_evicted_from_a_reserved_node_for_those_that_it_binds() 
 async def test_a_pod_that_is_nominated_to_a_node_keeps_that() -> None:
     stage = Stage(nodes=1)
     stage.running("before", "n0", cpu="1", priority=5)
-    stage.annotated(1, 1, requests={"cpu": "2"}, priority=5)
-    await stage.wait_long()
+    await stage.waiting_long(1, 1, requests={"cpu": "2"}, priority=5)
 
     pod = stage.small("nominated", status=PodStatus(nominated_node_name="n0"))
 
@@ -155,8 +150,7 @@ async def test_a_pod_that_was_refused_is_tried_when_there_is_space_beside_what_i
     stage.under_test.see(a_node("n0", cpu="8", labels={"disk": "ssd"}), a_node("n1", cpu="8"))
     before = stage.running("before", "n0", cpu="6")
     stage.running("service", "n1", cpu="8")
-    stage.annotated(2, 2, requests={"cpu": "6"})
-    await stage.wait_long()
+    await stage.waiting_long(2, 2, requests={"cpu": "6"})
     pod = stage.small("small", node_selector={"disk": "ssd"})
     refused = not await is_let_on(stage, pod)
 

@@ -72,8 +72,7 @@ async def test_where_nobody_knows_the_nodes_that_the_fewest_have_to_leave_are_ta
 async def test_progress_is_kept_when_nodes_are_chosen_again() -> None:
     stage = a_cluster("2", "2", "2")
     pods = stage.fill("n0", "n1", "n2")
-    stage.annotated(2, 2, requests={"cpu": "2"})
-    await stage.wait_long()
+    await stage.waiting_long(2, 2, requests={"cpu": "2"})
 
     stage.end(pods[2])
     await stage.wait(5)
@@ -151,8 +150,7 @@ async def test_a_plan_names_those_that_are_past_their_promise() -> None:
 async def test_a_plan_says_when_it_fits() -> None:
     stage = a_cluster("2")
     stage.running("before", "n0", 600, cpu="2")
-    stage.annotated(1, 1, requests={"cpu": "2"})
-    await stage.wait_long()
+    await stage.waiting_long(1, 1, requests={"cpu": "2"})
 
     assert stage.reservations.text(reserved(stage)) == (
         "1 node reserved for it since 2023-11-14 22:31 UTC (n0); 0 of 1 pod would fit there now, all of them about "

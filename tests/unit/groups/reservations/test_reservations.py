@@ -43,9 +43,8 @@ async def test_a_group_that_falls_below_its_minimum_waits_for_nodes_from_then_on
 
 async def test_a_group_that_fits_gets_no_reservation() -> None:
     stage = Stage()
-    stage.annotated(2, 2)
 
-    await stage.wait_long()
+    await stage.waiting_long(2, 2)
 
     assert sorted(stage.bound) == ["a-0", "a-1"]
     assert stage.reserved == {}
@@ -54,8 +53,7 @@ async def test_a_group_that_fits_gets_no_reservation() -> None:
 async def test_nodes_that_free_up_are_kept_for_the_group_until_it_is_placed() -> None:
     stage = Stage()
     first, second = stage.fill("n0", "n1")
-    stage.annotated(2, 2, requests={"cpu": "2"})
-    await stage.wait_long()
+    await stage.waiting_long(2, 2, requests={"cpu": "2"})
 
     stage.end(first)
     stage.small("late-comer")
@@ -74,8 +72,7 @@ async def test_without_reservations_small_pods_take_what_the_group_waits_for() -
     stage = Stage()
     stage.use(seconds=0)
     first, _ = stage.fill("n0", "n1")
-    stage.annotated(2, 2, requests={"cpu": "2"})
-    await stage.wait_long()
+    await stage.waiting_long(2, 2, requests={"cpu": "2"})
 
     stage.end(first)
     stage.small("late-comer")
@@ -110,8 +107,7 @@ async def test_turning_reservations_off_ends_one_at_once() -> None:
     stage = Stage()
     stage.fill("n0")
     stage.running("second", "n1", cpu="1")
-    stage.annotated(1, 1, requests={"cpu": "2"})
-    await stage.wait_long()
+    await stage.waiting_long(1, 1, requests={"cpu": "2"})
     stage.small("small")
     await stage.schedule()
 
@@ -126,9 +122,8 @@ async def test_turning_reservations_off_ends_one_at_once() -> None:
 async def test_a_group_that_no_empty_nodes_would_hold_gets_no_reservation() -> None:
     stage = Stage(nodes=3)
     stage.fill("n0")
-    stage.annotated(4, 4, requests={"cpu": "2"})
 
-    await stage.wait_long()
+    await stage.waiting_long(4, 4, requests={"cpu": "2"})
 
     assert stage.reserved == {}
     assert stage.ends == {}
@@ -138,9 +133,8 @@ async def test_nodes_that_refuse_the_pods_of_a_group_for_what_they_are_do_not_co
     stage = Stage(nodes=2)
     stage.under_test.see(a_node("gpu", cpu="2", labels={"kind": "gpu"}))
     stage.running("service", "gpu", cpu="2")
-    stage.annotated(1, 1, requests={"cpu": "2"}, node_selector={"kind": "gpu"})
 
-    await stage.wait_long()
+    await stage.waiting_long(1, 1, requests={"cpu": "2"}, node_selector={"kind": "gpu"})
 
     assert stage.reserved == {"gpu": 2000}
 
@@ -149,9 +143,8 @@ async def test_pods_of_daemon_sets_stay_so_that_their_nodes_are_not_waited_for()
     stage = Stage(nodes=2)
     stage.of_daemon_set(stage.running("agent", "n0"))
     stage.running("service", "n1")
-    stage.annotated(1, 1, requests={"cpu": "2"})
 
-    await stage.wait_long()
+    await stage.waiting_long(1, 1, requests={"cpu": "2"})
 
     assert stage.reserved == {"n1": 2000}
 
@@ -159,12 +152,10 @@ async def test_pods_of_daemon_sets_stay_so_that_their_nodes_are_not_waited_for()
 async def test_a_group_of_higher_priority_takes_over() -> None:
     stage = Stage(nodes=2)
     stage.fill("n0", "n1", priority=50)
-    stage.annotated(2, 2, "low", requests={"cpu": "2"}, priority=1)
-    await stage.wait_long()
+    await stage.waiting_long(2, 2, "low", requests={"cpu": "2"}, priority=1)
     low = stage.engine.group_parts.reserved.reservation
-    stage.annotated(2, 2, "high", requests={"cpu": "2"}, priority=10)
 
-    await stage.wait_long()
+    await stage.waiting_long(2, 2, "high", requests={"cpu": "2"}, priority=10)
 
     high = stage.engine.group_parts.reserved.reservation
     assert low is not None
@@ -178,8 +169,7 @@ async def test_a_group_of_higher_priority_that_would_fit_nowhere_takes_nothing_o
     stage = Stage(nodes=2)
     stage.fill("n0", "n1")
     stage.annotated(2, 2, "low", requests={"cpu": "2"})
-    stage.annotated(3, 3, "too-large", requests={"cpu": "2"}, priority=10)
-    await stage.wait_long()
+    await stage.waiting_long(3, 3, "too-large", requests={"cpu": "2"}, priority=10)
 
     await stage.wait(PATIENCE + 1)
 
@@ -208,8 +198,7 @@ async def test_a_reservation_of_which_nothing_comes_is_given_up_and_others_have_
     stage.annotated(2, 2, "early", requests={"cpu": "2"})
     await stage.schedule()
     await stage.wait(1)
-    stage.annotated(1, 1, "late", requests={"cpu": "2"})
-    await stage.wait_long()
+    await stage.waiting_long(1, 1, "late", requests={"cpu": "2"})
 
     await stage.wait(PATIENCE + 1)
     await stage.wait(5)
@@ -247,9 +236,8 @@ async def test_a_group_that_a_plugin_of_others_refuses_gets_no_nodes_idle_or_bus
     stage = Stage(Never, nodes=2)
     for node in ("n0", "n1"):
         stage.running(f"on-{node}", node, cpu=cpu)
-    stage.annotated(2, 2)
 
-    await stage.wait_long()
+    await stage.waiting_long(2, 2)
 
     assert stage.reserved == {}
 
@@ -257,9 +245,8 @@ async def test_a_group_that_a_plugin_of_others_refuses_gets_no_nodes_idle_or_bus
 async def test_the_group_is_told_what_is_reserved_and_why_it_is_so_no_longer() -> None:
     stage = Stage(nodes=2)
     stage.fill("n0")
-    stage.annotated(2, 2, requests={"cpu": "2"})
 
-    await stage.wait_long()
+    await stage.waiting_long(2, 2, requests={"cpu": "2"})
     await stage.wait(PATIENCE + 1)
 
     assert stage.said == [
@@ -276,8 +263,7 @@ async def test_the_group_is_told_what_is_reserved_and_why_it_is_so_no_longer() -
 async def test_progress_extends_a_reservation() -> None:
     stage = Stage(nodes=2)
     first, _ = stage.fill("n0", "n1")
-    stage.annotated(2, 2, requests={"cpu": "2"})
-    await stage.wait_long()
+    await stage.waiting_long(2, 2, requests={"cpu": "2"})
 
     await stage.wait(PATIENCE - 10)
     stage.end(first)
@@ -291,8 +277,7 @@ async def test_progress_extends_a_reservation() -> None:
 async def test_a_time_that_is_known_is_waited_for() -> None:
     stage = Stage(nodes=2)
     stage.fill("n0", "n1", deadline=3 * int(PATIENCE))
-    stage.annotated(2, 2, requests={"cpu": "2"})
-    await stage.wait_long()
+    await stage.waiting_long(2, 2, requests={"cpu": "2"})
 
     await stage.wait(2 * PATIENCE)
 
@@ -303,8 +288,7 @@ async def test_a_time_that_is_known_is_waited_for() -> None:
 async def test_a_time_that_was_known_is_not_waited_for_once_no_announced_end_is_ahead() -> None:
     stage = Stage(nodes=1)
     first = stage.running("first", "n0", cpu="2", deadline=3 * int(PATIENCE))
-    stage.annotated(1, 1, requests={"cpu": "2"})
-    await stage.wait_long()
+    await stage.waiting_long(1, 1, requests={"cpu": "2"})
 
     stage.end(first)
     stage.running("second", "n0", cpu="2")
@@ -317,8 +301,7 @@ async def test_a_time_that_was_known_is_not_waited_for_once_no_announced_end_is_
 async def test_a_group_that_loses_a_pod_it_needs_loses_its_nodes() -> None:
     stage = Stage(nodes=2)
     stage.fill("n0", "n1")
-    members = stage.annotated(2, 2, requests={"cpu": "2"})
-    await stage.wait_long()
+    members = await stage.waiting_long(2, 2, requests={"cpu": "2"})
 
     stage.end(members[0])
     await stage.wait(5)
@@ -348,9 +331,8 @@ async def test_a_group_that_requires_a_rack_has_nodes_of_one_rack() -> None:
         stage.under_test.see(a_node(f"n{number}", cpu="2", labels={"rack": rack}))
         stage.running(f"service-{number}", f"n{number}", cpu="1" if rack == "r1" else "2")
     annotations = {"loadmaster.dev/required-topology": "rack"}
-    stage.annotated(3, 3, requests={"cpu": "2"}, annotations=annotations)
 
-    await stage.wait_long()
+    await stage.waiting_long(3, 3, requests={"cpu": "2"}, annotations=annotations)
 
     assert sorted(stage.reserved) == ["n1", "n3", "n4"]
 

@@ -42,9 +42,9 @@ class Levels(Coscheduled):
             for number in range(count):
                 self.add_node(path, number)
 
-    def of(self, minimum: int) -> None:
-        """Let the watch show the group."""
-        self.create("g", minimum, self.wishes)
+    def of(self, minimum: int, pods: int = 0) -> None:
+        """Let the watch show the group, and so many pods."""
+        self.create("g", minimum, self.wishes, pods)
 
     def add_node(self, path: str, number: int, **fields: Any) -> None:
         block, rack = path.split("/")
@@ -122,8 +122,7 @@ async def test_where_a_group_goes(
     racks: Mapping[str, int], level: dict[str, str], pods: int, places: dict[str, int]
 ) -> None:
     groups = Levels(racks, **level)
-    groups.of(pods)
-    groups.pods(pods)
+    groups.of(pods, pods=pods)
 
     await groups.schedule()
 
@@ -174,8 +173,7 @@ async def test_a_group_goes_to_a_rack_by_what_is_free(come: Callable[[Levels], N
 async def test_nodes_without_the_required_label_take_no_pod_although_a_narrower_level_is_preferred() -> None:
     groups = Levels({"a/r1": 1}, required=RACK, preferred=HOST)
     groups.under_test.see(a_node("plain", labels={HOST: "plain"}, cpu="2"))
-    groups.of(2)
-    groups.pods(2)
+    groups.of(2, pods=2)
 
     await groups.schedule()
 
@@ -208,8 +206,7 @@ async def test_a_group_that_can_be_in_no_domain_says_why(level: str, nodes: Sequ
 
 async def test_a_group_that_no_rack_holds_is_refused_without_being_tried() -> None:
     groups = Levels({"a/r1": 2, "a/r7": 3, "b/r3": 2}, required=RACK)
-    groups.of(7)
-    groups.pods(7)
+    groups.of(7, pods=7)
     before = groups.engine.cache.table.pods.decision
 
     await groups.schedule()
@@ -224,8 +221,7 @@ async def test_a_refused_group_is_woken_by_what_helps_any_domain() -> None:
     groups = Levels({"a/r1": 2, "a/r2": 2}, required=RACK)
     groups.occupy("r1-0")
     groups.occupy("r2-0")
-    groups.of(4)
-    groups.pods(4)
+    groups.of(4, pods=4)
     await groups.schedule()
     assert groups.bound == {}
 
@@ -238,8 +234,7 @@ async def test_a_refused_group_is_woken_by_what_helps_any_domain() -> None:
 async def test_a_refused_group_is_woken_by_a_node_that_gets_the_label_of_a_rack_and_by_no_other_label() -> None:
     groups = Levels({"a/r1": 1}, required=RACK)
     groups.under_test.see(a_node("bare", cpu="2"))
-    groups.of(4)
-    groups.pods(4)
+    groups.of(4, pods=4)
     await groups.schedule()
     await groups.later()
 
@@ -287,8 +282,7 @@ async def test_neighbouring_ranks_are_near_each_other() -> None:
 async def test_a_member_that_comes_later_joins_the_others(required: str, preferred: str) -> None:
     groups = Levels({"a/r1": 2, "a/r2": 2}, required=required, preferred=preferred)
     groups.occupy("r2-0", 2)
-    groups.of(2)
-    groups.pods(2)
+    groups.of(2, pods=2)
     await groups.schedule()
     assert groups.racks == {"r2"}
     groups.confirm()
@@ -306,8 +300,7 @@ async def test_a_member_that_comes_later_goes_elsewhere_only_if_its_level_is_pre
     level: dict[str, str], node: str
 ) -> None:
     groups = Levels({"a/r1": 1, "a/r2": 2}, **level)
-    groups.of(2)
-    groups.pods(2)
+    groups.of(2, pods=2)
     await groups.schedule()
     assert groups.racks == {"r1"}
     groups.confirm()
@@ -345,8 +338,7 @@ async def test_the_next_domain_is_tried_if_columns_promised_too_much(monkeypatch
     monkeypatch.setattr(Moody, "disliked", frozenset({"r1"}))
 
     groups = Levels({"a/r1": 1, "a/r2": 2}, Moody, required=RACK)
-    groups.of(2)
-    groups.pods(2)
+    groups.of(2, pods=2)
 
     await groups.schedule()
 
@@ -358,8 +350,7 @@ async def test_a_decision_tries_so_many_domains_and_the_next_attempt_goes_on(mon
     monkeypatch.setattr(Moody, "disliked", frozenset(racks[:-1]))
 
     groups = Levels({f"a/{rack}": 1 for rack in racks}, Moody, required=RACK)
-    groups.of(2)
-    groups.pods(2)
+    groups.of(2, pods=2)
     # Nodes that take members now are tried first: this one does not, until its pod has gone.
     groups.occupy(f"{racks[-1]}-0", 2)
     await groups.schedule()
@@ -376,8 +367,7 @@ async def test_a_group_that_was_tried_in_vain_says_where(monkeypatch: pytest.Mon
     monkeypatch.setattr(Moody, "disliked", frozenset({"r1", "r2"}))
 
     groups = Levels({"a/r1": 1, "a/r2": 1}, Moody, required=RACK)
-    groups.of(2)
-    groups.pods(2)
+    groups.of(2, pods=2)
 
     await groups.schedule()
 
@@ -395,8 +385,7 @@ class Broken(fw.FilterPlugin):
 
 async def test_a_plugin_that_fails_costs_the_group_an_attempt_and_nothing_else() -> None:
     groups = Levels({"a/r1": 1}, Broken, required=RACK)
-    groups.of(2)
-    groups.pods(2)
+    groups.of(2, pods=2)
 
     await groups.schedule()
 
@@ -406,8 +395,7 @@ async def test_a_plugin_that_fails_costs_the_group_an_attempt_and_nothing_else()
 
 async def test_the_nearest_miss_is_kept_with_the_decision() -> None:
     groups = Levels({"a/r1": 1, "a/r7": 3}, required=RACK)
-    groups.of(8)
-    groups.pods(8)
+    groups.of(8, pods=8)
 
     await groups.schedule()
 
@@ -418,8 +406,7 @@ async def test_the_nearest_miss_is_kept_with_the_decision() -> None:
 
 async def test_a_node_that_comes_in_the_middle_has_the_decision_made_again() -> None:
     groups = Levels({"a/r1": 1, "a/r2": 2}, required=RACK)
-    groups.of(4)
-    groups.pods(4)
+    groups.of(4, pods=4)
     steps = groups.engine.group_parts.steps(groups.under_test.pop_group(), groups.engine.loop)
     for _ in range(3):
         next(steps)

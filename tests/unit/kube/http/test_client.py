@@ -62,8 +62,7 @@ async def test_a_timeout_loses_the_answer(tmp_path: Path, verb: str) -> None:
 
 @both
 async def test_a_429_holds_the_whole_kind_of_call_back(tmp_path: Path, verb: str) -> None:
-    api = FakeApi()
-    api.on(f"{verb} {PATH}", Answer(429, headers={"Retry-After": "0.2"}), Answer())
+    api = FakeApi().on(f"{verb} {PATH}", Answer(429, headers={"Retry-After": "0.2"}), Answer())
     async with fake_client(tmp_path, api) as client:
         operation = an_operation(verb)
         reply = await call(client, operation)
@@ -75,8 +74,7 @@ async def test_a_429_holds_the_whole_kind_of_call_back(tmp_path: Path, verb: str
 
 
 async def test_other_kinds_of_call_are_not_held_back(tmp_path: Path) -> None:
-    api = FakeApi()
-    api.on(LIST, Answer(429, headers={"Retry-After": "30"}), Answer())
+    api = FakeApi().on(LIST, Answer(429, headers={"Retry-After": "30"}), Answer())
     async with fake_client(tmp_path, api) as client:
         await client.call(an_operation(), "/api/v1/pods")
 
@@ -97,8 +95,7 @@ async def test_a_cancelled_wait_gives_its_slot_back() -> None:
 
 @both
 async def test_a_401_reads_the_credentials_again(tmp_path: Path, verb: str) -> None:
-    api = FakeApi()
-    api.on(f"{verb} {PATH}", Answer(), Answer(401), Answer())
+    api = FakeApi().on(f"{verb} {PATH}", Answer(), Answer(401), Answer())
     token = tmp_path / "token"
     token.write_text("old")
     async with (

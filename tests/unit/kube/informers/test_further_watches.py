@@ -78,8 +78,7 @@ class Stage:
 
 @asynccontextmanager
 async def a_stage(directory: Path) -> AsyncIterator[Stage]:
-    api = FakeApi()
-    api.on("GET /api/v1/pods", object_list(pod_dict("a"), version=10))
+    api = FakeApi().on("GET /api/v1/pods", object_list(pod_dict("a"), version=10))
     api.on("GET /api/v1/nodes", object_list(node_dict("n"), version=10))
     api.on(LIST_BUDGETS, object_list(object_dict("shop", 1, spec={"pool": "blue", "limit": 5}), version=10))
     async with fake_client(directory, api) as client:

@@ -88,8 +88,7 @@ class Setup:
 async def a_setup(
     directory: Path, *pods: Answer, interval: float = 0.0, budgets: Sequence[Answer] = ()
 ) -> AsyncIterator[Setup]:
-    api = FakeApi()
-    api.on(LIST_BUDGETS, *budgets)
+    api = FakeApi().on(LIST_BUDGETS, *budgets)
     api.on(LIST_PODS, *pods)
     api.on(LIST_NODES, object_list(node_dict("n"), version=10))
     async with fake_client(directory, api) as client:

@@ -29,8 +29,7 @@ async def elsewhere(
 
 
 async def test_a_path_is_asked_of_the_api_server(tmp_path: Path) -> None:
-    api = FakeApi()
-    api.on("GET /apis/metrics.k8s.io/v1beta1/nodes", Answer(body={"items": []}), Answer(503), LOST)
+    api = FakeApi().on("GET /apis/metrics.k8s.io/v1beta1/nodes", Answer(body={"items": []}), Answer(503), LOST)
     statuses = []
     async with fake_client(tmp_path, api) as client:
         reader = PluginReader(client)

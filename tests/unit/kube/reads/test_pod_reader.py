@@ -23,8 +23,7 @@ def found(uid: str = "uid-web", message: str = "no room") -> Answer:
 
 async def ending(directory: Path, *answers: Answer) -> tuple[Ending | None, int]:
     """What is read, and how many calls that took."""
-    api = FakeApi()
-    api.on(GET, *answers)
+    api = FakeApi().on(GET, *answers)
     async with fake_client(directory, api) as client:
         return await ApiPodReader(client, AT_ONCE).ending(POD), len(api.seen(GET))
 
@@ -58,8 +57,7 @@ async def test_trouble_of_the_api_server_is_waited_for(tmp_path: Path, trouble: 
 
 
 async def test_but_not_for_ever(tmp_path: Path) -> None:
-    api = FakeApi()
-    api.on(GET, Answer(500))
+    api = FakeApi().on(GET, Answer(500))
     async with fake_client(tmp_path, api) as client:
         with pytest.raises(ClusterError):
             await ApiPodReader(client, AT_ONCE).ending(POD)

@@ -31,8 +31,7 @@ async def reviews(directory: Path, api: FakeApi) -> AsyncIterator[Reviews]:
 
 
 async def test_a_token_is_asked_about(tmp_path: Path) -> None:
-    api = FakeApi()
-    api.on(TOKENS, status(authenticated=True, user=JANE))
+    api = FakeApi().on(TOKENS, status(authenticated=True, user=JANE))
 
     async with reviews(tmp_path, api) as asked:
         verdict = await asked.review_token("secret")
@@ -47,8 +46,7 @@ async def test_a_token_is_asked_about(tmp_path: Path) -> None:
     ("fields", "error"), [({}, ""), ({"authenticated": False, "error": "token has expired"}, "token has expired")]
 )
 async def test_a_token_that_is_not_accepted(tmp_path: Path, fields: dict[str, Any], error: str) -> None:
-    api = FakeApi()
-    api.on(TOKENS, status(**fields))
+    api = FakeApi().on(TOKENS, status(**fields))
 
     async with reviews(tmp_path, api) as asked:
         verdict = await asked.review_token("secret")
@@ -57,8 +55,7 @@ async def test_a_token_that_is_not_accepted(tmp_path: Path, fields: dict[str, An
 
 
 async def test_a_right_is_asked_about_with_all_that_is_known_of_the_user(tmp_path: Path) -> None:
-    api = FakeApi()
-    api.on(RIGHTS, status(allowed=True, reason="RBAC"))
+    api = FakeApi().on(RIGHTS, status(allowed=True, reason="RBAC"))
     user = User(username="jane", uid="1", groups=("devs",), extra={"scopes": ("a", "b")})
 
     async with reviews(tmp_path, api) as asked:
@@ -76,8 +73,7 @@ async def test_a_right_is_asked_about_with_all_that_is_known_of_the_user(tmp_pat
 
 
 async def test_a_question_whose_answer_was_lost_is_asked_again(tmp_path: Path) -> None:
-    api = FakeApi()
-    api.on(TOKENS, LOST, status(authenticated=True, user=JANE))
+    api = FakeApi().on(TOKENS, LOST, status(authenticated=True, user=JANE))
 
     async with reviews(tmp_path, api) as asked:
         assert (await asked.review_token("secret")).authenticated
@@ -94,8 +90,7 @@ async def test_a_question_whose_answer_was_lost_is_asked_again(tmp_path: Path) -
     ],
 )
 async def test_a_refusal_is_no_answer_and_does_not_tell_the_token(tmp_path: Path, answer: Answer, said: str) -> None:
-    api = FakeApi()
-    api.on(TOKENS, answer)
+    api = FakeApi().on(TOKENS, answer)
 
     async with reviews(tmp_path, api) as asked:
         with pytest.raises(ClusterError) as raised:
@@ -107,8 +102,7 @@ async def test_a_refusal_is_no_answer_and_does_not_tell_the_token(tmp_path: Path
 
 
 async def read_client_ca(directory: Path, answer: Answer, trusted: list[str]) -> None:
-    api = FakeApi()
-    api.on(CONFIG_MAP, answer)
+    api = FakeApi().on(CONFIG_MAP, answer)
     async with fake_client(directory, api) as client:
         await ClusterClientCA(client, trusted.append).read()
 
@@ -146,8 +140,7 @@ async def test_authorities_that_make_no_sense_are_no_others(tmp_path: Path) -> N
     def refuse(text: str) -> None:
         raise ValueError(f"not a certificate: {text}")
 
-    api = FakeApi()
-    api.on(CONFIG_MAP, Answer(200, {"data": {"client-ca-file": "garbage"}}))
+    api = FakeApi().on(CONFIG_MAP, Answer(200, {"data": {"client-ca-file": "garbage"}}))
     async with fake_client(tmp_path, api) as client:
         with pytest.raises(ClusterError, match="not a certificate: garbage"):
             await ClusterClientCA(client, refuse).read()

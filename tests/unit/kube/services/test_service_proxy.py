@@ -25,8 +25,7 @@ def refusal(status: int, message: str) -> Answer:
 
 
 async def test_the_token_is_for_the_scheduler_alone_and_goes_in_a_header_of_its_own(tmp_path: Path) -> None:
-    api = FakeApi()
-    api.on(TOKEN, a_token())
+    api = FakeApi().on(TOKEN, a_token())
     api.on(EXPLAIN, Answer(200, FOUND))
     async with fake_client(tmp_path, api) as client:
         scheduler = RunningScheduler(client, "kube-system", "loadmaster")
@@ -50,8 +49,7 @@ async def taken(scheduler: RunningScheduler, seconds: int) -> AsyncIterator[byte
 
 
 async def recorded(directory: Path, *answers: Answer, seconds: int = 5) -> tuple[FakeApi, bytes]:
-    api = FakeApi()
-    api.on(RECORD_TOKEN, a_token())
+    api = FakeApi().on(RECORD_TOKEN, a_token())
     api.on(RECORD_PATH, *answers)
     async with fake_client(directory, api) as client:
         asked = RunningScheduler(client, "kube-system", "loadmaster", RECORD)
@@ -96,8 +94,7 @@ async def test_a_recording_that_cannot_be_is_one_sentence(tmp_path: Path, answer
 
 
 async def test_what_fails_in_the_hands_of_whoever_reads_is_not_put_down_to_the_api_server(tmp_path: Path) -> None:
-    api = FakeApi()
-    api.on(RECORD_TOKEN, a_token())
+    api = FakeApi().on(RECORD_TOKEN, a_token())
     api.on(RECORD_PATH, Answer(200, "a trace"))
     async with fake_client(tmp_path, api) as client:
         with pytest.raises(OSError, match="No space left on device"):

@@ -76,8 +76,7 @@ def test_whether_an_object_is_as_was_wanted(found: Any, wanted: Any, yes: bool) 
 
 
 async def test_a_patch_goes_where_the_object_is(tmp_path: Path) -> None:
-    api = FakeApi()
-    api.on(f"PATCH {CLAIM}", Answer(200, {"metadata": {"resourceVersion": "8"}}))
+    api = FakeApi().on(f"PATCH {CLAIM}", Answer(200, {"metadata": {"resourceVersion": "8"}}))
     api.on("PATCH /api/v1/persistentvolumes/pv", Answer(200, {"kind": "PersistentVolume"}))
     async with fake_client(tmp_path, api) as client:
         writer = PluginWriter(client)
@@ -95,8 +94,7 @@ async def test_an_update_puts_a_whole_object_or_a_part_of_it(tmp_path: Path) -> 
     path = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/gpu"
     content = {"metadata": {"name": "gpu", "namespace": "default", "resourceVersion": "3"}, "status": {}}
 
-    api = FakeApi()
-    api.on(f"PUT {path}/status", Answer(200, content))
+    api = FakeApi().on(f"PUT {path}/status", Answer(200, content))
     async with fake_client(tmp_path, api) as client:
         found = await PluginWriter(client).update(RESOURCE_CLAIM, content, "status")
 

@@ -106,8 +106,7 @@ def bound_to(node: str) -> Answer:
 
 
 async def test_the_binding_names_pod_uid_and_node(tmp_path: Path) -> None:
-    api = FakeApi()
-    api.on(BINDING, Answer(201))
+    api = FakeApi().on(BINDING, Answer(201))
     async with fake_client(tmp_path, api) as client:
         failure = await ApiBinder(client, Metrics()).bind(POD, "n1")
 

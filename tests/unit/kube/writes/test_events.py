@@ -54,8 +54,7 @@ class Setup:
 @asynccontextmanager
 async def a_setup(directory: Path, *answers: Answer, max_waiting: int = 100) -> AsyncIterator[Setup]:
     """What is recorded is sent on leaving."""
-    api = FakeApi()
-    api.on(EVENTS, *(answers or (Answer(201),)))
+    api = FakeApi().on(EVENTS, *(answers or (Answer(201),)))
     api.on(SERIES, Answer())
     async with fake_client(directory, api) as client:
         setup = Setup(api, client, max_waiting)

@@ -98,8 +98,7 @@ async def evict(directory: Path, api: FakeApi, **status: Any) -> bool:
 
 
 async def test_the_owner_reads_why_and_only_this_pod_is_deleted(tmp_path: Path) -> None:
-    api = FakeApi()
-    api.on(PATCH, Answer())
+    api = FakeApi().on(PATCH, Answer())
     api.on(DELETE, Answer())
 
     assert await evict(tmp_path, api)
@@ -121,8 +120,7 @@ async def test_the_owner_reads_why_and_only_this_pod_is_deleted(tmp_path: Path) 
 
 
 async def test_a_condition_that_is_there_is_not_set_again(tmp_path: Path) -> None:
-    api = FakeApi()
-    api.on(DELETE, Answer())
+    api = FakeApi().on(DELETE, Answer())
     condition = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler", message=MESSAGE)
 
     assert await evict(tmp_path, api, conditions=(condition,))
@@ -130,8 +128,7 @@ async def test_a_condition_that_is_there_is_not_set_again(tmp_path: Path) -> Non
 
 
 async def test_a_nomination_is_cleared_in_the_background(tmp_path: Path) -> None:
-    api = FakeApi()
-    api.on(PATCH, Answer())
+    api = FakeApi().on(PATCH, Answer())
     async with fake_client(tmp_path, api) as client:
         statuses = PodStatuses(client, Tasks(Metrics()))
         nominated = msgspec.structs.replace(POD, status=PodStatus(nominated_node_name="n1"))

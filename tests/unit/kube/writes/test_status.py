@@ -106,8 +106,7 @@ async def statuses(
     directory: Path, *answers: Answer, metrics: Metrics | None = None
 ) -> AsyncIterator[tuple[PodStatuses, FakeApi]]:
     """What is set is sent on leaving."""
-    api = FakeApi()
-    api.on(PATCH, *answers)
+    api = FakeApi().on(PATCH, *answers)
     async with fake_client(directory, api, metrics) as client:
         sender = PodStatuses(client, Tasks(metrics or Metrics()), now=lambda: NOW)
         try:

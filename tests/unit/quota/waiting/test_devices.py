@@ -93,6 +93,12 @@ class Stage(Sharing):
         self.under_test.see(pod)
         return pod
 
+    async def try_claiming(self, name: str, *claims: str, **fields: Any) -> fw.Pod:
+        """Let the watch show a pod with these claims, then try all that may be tried."""
+        pod = self.claiming(name, *claims, **fields)
+        await self.schedule()
+        return pod
+
     def devices(self, share: str = "team") -> int:
         return self.used(share, GPU)
 
@@ -101,10 +107,8 @@ async def test_devices_of_claims_count_against_the_share() -> None:
     stage = Stage(TEAM)
     for name in ("one", "two"):
         stage.claim(name, exactly(3))
-    stage.claiming("first", "one")
-    await stage.schedule()
-    second = stage.claiming("second", "two")
-    await stage.schedule()
+    await stage.try_claiming("first", "one")
+    second = await stage.try_claiming("second", "two")
 
     assert stage.placed == ["first"]
     assert stage.devices() == 3
@@ -115,10 +119,8 @@ async def test_a_pod_that_waits_for_devices_is_woken_when_some_are_given_back() 
     stage = Stage(TEAM)
     for name in ("one", "two"):
         stage.claim(name, exactly(3))
-    first = stage.claiming("first", "one")
-    await stage.schedule()
-    stage.claiming("second", "two")
-    await stage.schedule()
+    first = await stage.try_claiming("first", "one")
+    await stage.try_claiming("second", "two")
     assert await stage.schedule() == 0
 
     stage.delete(first)
@@ -146,9 +148,8 @@ async def test_a_pod_that_waits_for_devices_is_woken_when_some_are_given_back() 
 async def test_the_requests_of_a_claim_say_how_many_devices_it_counts(requests: list[Json], count: int | None) -> None:
     stage = Stage(TEAM)
     stage.claim("c", *requests)
-    stage.claiming("pod", "c")
 
-    await stage.schedule()
+    await stage.try_claiming("pod", "c")
 
     assert stage.placed == ([] if count is None else ["pod"])
     assert stage.devices() == (count or 0)
@@ -167,8 +168,7 @@ async def test_what_is_known_once_devices_are_allocated_is_counted_then(
 ) -> None:
     stage = Stage(TEAM)
     stage.claim("c", request_)
-    pod = stage.claiming("pod", "c")
-    await stage.schedule()
+    pod = await stage.try_claiming("pod", "c")
     assert (
         'share "team" counts devices: ResourceClaim "a/c", request "q": how many devices of a class it gets is not '
         "known before they are allocated"
@@ -183,8 +183,7 @@ async def test_what_is_known_once_devices_are_allocated_is_counted_then(
 
 async def test_a_pod_waits_for_a_claim_that_does_not_exist_and_is_woken_when_it_comes() -> None:
     stage = Stage(TEAM)
-    pod = stage.claiming("pod", "c")
-    await stage.schedule()
+    pod = await stage.try_claiming("pod", "c")
     assert 'share "team" counts devices: could not find ResourceClaim "a/c"' in stage.note(pod)
     stage.pods(1)
     assert await stage.schedule() == 1, "only the other pod is tried"
@@ -198,8 +197,7 @@ async def test_a_pod_waits_for_a_claim_that_does_not_exist_and_is_woken_when_it_
 
 async def test_a_claim_of_a_template_counts_once_it_is_made() -> None:
     stage = Stage(TEAM)
-    pod = stage.claiming("pod", template="t")
-    await stage.schedule()
+    pod = await stage.try_claiming("pod", template="t")
     assert 'share "team" counts devices: pod "a/pod": ResourceClaim not created yet' in stage.note(pod)
 
     stage.claim("pod-made", exactly(2))
@@ -225,11 +223,9 @@ async def test_a_claim_that_a_template_was_not_needed_for_counts_nothing() -> No
 async def test_a_claim_made_again_with_more_devices_does_not_let_a_waiting_pod_escape() -> None:
     stage = Stage(TEAM)
     stage.claim("one", exactly(4))
-    first = stage.claiming("first", "one")
-    await stage.schedule()
+    first = await stage.try_claiming("first", "one")
     stage.claim("two", exactly(1))
-    stage.claiming("second", "two")
-    await stage.schedule()
+    await stage.try_claiming("second", "two")
     stage.drop_claim("two")
     stage.claim("two", exactly(5), of="2")
 
@@ -242,8 +238,7 @@ async def test_a_claim_made_again_with_more_devices_does_not_let_a_waiting_pod_e
 async def test_a_claim_made_again_with_fewer_devices_lets_a_waiting_pod_start() -> None:
     stage = Stage(TEAM)
     stage.claim("c", exactly(5))
-    stage.claiming("pod", "c")
-    await stage.schedule()
+    await stage.try_claiming("pod", "c")
     stage.drop_claim("c")
 
     stage.claim("c", exactly(4), of="2")
@@ -256,8 +251,7 @@ async def test_a_claim_made_again_with_fewer_devices_lets_a_waiting_pod_start() 
 async def test_a_running_pod_counts_as_it_did_though_its_claim_is_gone() -> None:
     stage = Stage(TEAM)
     stage.claim("c", exactly(3))
-    pod = stage.claiming("pod", "c")
-    await stage.schedule()
+    pod = await stage.try_claiming("pod", "c")
     stage.drop_claim("c")
     stage.confirm()
     assert stage.devices() == 3
@@ -289,14 +283,12 @@ async def test_a_pod_that_others_placed_counts_once_its_claim_is_known() -> None
 
 async def test_nothing_is_kept_for_a_pod_that_others_placed_while_it_waited_for_its_claim() -> None:
     stage = Stage(TEAM)
-    pod = stage.claiming("pod", "late")
-    await stage.schedule()
+    pod = await stage.try_claiming("pod", "late")
     stage.under_test.see(newer(pod, node_name="n"))
 
     stage.claim("late", exactly(2))
     stage.claim("c", exactly(2))
-    stage.claiming("then", "c")
-    await stage.schedule()
+    await stage.try_claiming("then", "c")
 
     assert stage.placed == ["pod", "then"]
     assert stage.devices() == 4
@@ -308,14 +300,12 @@ async def test_a_nominated_pod_counts_with_the_devices_of_its_newest_claim() -> 
         stage.claim(name, exactly(count))
     nominated = stage.claiming("nominated", "c", scheduler_name="other", priority=10)
     stage.under_test.see(newer(nominated, nominated_node_name="n"))
-    stage.claiming("first", "two")
-    await stage.schedule()
+    await stage.try_claiming("first", "two")
     assert stage.placed == ["first"]
 
     stage.drop_claim("c")
     stage.claim("c", exactly(2), of="2")
-    stage.claiming("second", "one")
-    await stage.schedule()
+    await stage.try_claiming("second", "one")
 
     assert stage.placed == ["first"]
 
@@ -345,14 +335,12 @@ async def test_quotas_begin_and_cease_to_name_devices_while_pods_run_and_wait() 
     stage.claim("c", exactly(3))
     quota = {"cpu": "64", "memory": "64Gi", "ephemeral-storage": "1Gi"}
     stage.quota(minimum=quota)
-    stage.claiming("running", "c")
-    await stage.schedule()
+    await stage.try_claiming("running", "c")
     assert stage.shares.devices is None
 
     stage.quota(minimum={**quota, GPU: "4"}, maximum={**quota, GPU: "4"})
     stage.claiming("large", "c")
-    stage.claiming("early", "missing")
-    await stage.schedule()
+    await stage.try_claiming("early", "missing")
     assert stage.used(resource=GPU) == 3
     assert stage.placed == ["running"]
     stage.under_test.check()
@@ -398,18 +386,16 @@ async def test_pods_of_shares_without_devices_do_not_wait_for_claims() -> None:
     stage = Stage(other)
     stage.quota(minimum={"cpu": "64", GPU: "4"})
     stage.claiming("pod", "missing", namespace="b")
-    stage.claiming("free", "missing", namespace="c")
 
-    await stage.schedule()
+    await stage.try_claiming("free", "missing", namespace="c")
 
     assert stage.placed == ["free", "pod"]
 
 
 async def test_claims_are_not_looked_at_where_no_share_names_devices() -> None:
     stage = Stage(DeclaredShare("team", maximum={"cpu": "8"}, namespaces=("a",)))
-    stage.claiming("pod", "missing")
 
-    await stage.schedule()
+    await stage.try_claiming("pod", "missing")
 
     assert stage.placed == ["pod"]
     assert stage.shares.devices is None
@@ -418,9 +404,8 @@ async def test_claims_are_not_looked_at_where_no_share_names_devices() -> None:
 async def test_a_pod_waits_where_no_profile_watches_claims() -> None:
     stage = Stage(TEAM)
     stage.engine.objects.unwatch(RESOURCE_CLAIM)
-    pod = stage.claiming("pod", "c")
 
-    await stage.schedule()
+    pod = await stage.try_claiming("pod", "c")
 
     assert "no profile watches ResourceClaims, which the plugin DynamicResources does" in stage.note(pod)
 
@@ -436,12 +421,10 @@ async def test_a_group_is_charged_for_the_devices_of_all_its_pods() -> None:
     for name, count in (("one", 2), ("two", 3), ("less", 1)):
         stage.claim(name, exactly(count))
     stage.claiming("one", "one", labels=labels)
-    stage.claiming("two", "two", labels=labels)
-    await stage.schedule()
+    await stage.try_claiming("two", "two", labels=labels)
     assert stage.placed == []
 
-    stage.claiming("three", "less", labels=labels)
-    await stage.schedule()
+    await stage.try_claiming("three", "less", labels=labels)
 
     assert len(stage.placed) == 2
     assert stage.devices() <= 4
@@ -453,8 +436,7 @@ async def test_a_group_waits_for_the_claims_of_as_many_pods_as_it_needs() -> Non
     stage.claim("one", exactly(1))
     stage.claiming("one", "one", labels=labels)
     stage.claiming("two", "two", labels=labels)
-    last = stage.claiming("three", template="t", labels=labels)
-    await stage.schedule()
+    last = await stage.try_claiming("three", template="t", labels=labels)
     assert stage.placed == []
     assert await stage.schedule() == 0
 
@@ -472,8 +454,7 @@ async def test_a_group_that_waits_hears_of_claims_that_its_pods_name_later() -> 
     labels = stage.group("g", 2)
     stage.claim("large", exactly(3))
     pods = [stage.claiming(name, "large", labels=labels) for name in ("one", "two")]
-    last = stage.claiming("three", template="t", labels=labels)
-    await stage.schedule()
+    last = await stage.try_claiming("three", template="t", labels=labels)
     assert stage.placed == []
     made = (PodResourceClaimStatus(name="made", resource_claim_name="late"),)
     stage.under_test.see(newer(last, resource_claim_statuses=made))
@@ -503,8 +484,7 @@ async def test_devices_that_others_borrow_are_taken_back() -> None:
     assert stage.devices("a") == 4
 
     stage.claim("c", exactly(2), namespace="b")
-    stage.claiming("owner", "c", namespace="b")
-    await stage.schedule()
+    await stage.try_claiming("owner", "c", namespace="b")
 
     assert len(stage.evicted) == 2
 
