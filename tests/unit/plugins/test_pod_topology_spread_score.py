@@ -78,13 +78,6 @@ def test_only_candidates_are_rated_but_the_pods_of_all_nodes_count(
     assert spread_scores(a_spread(), a_spread_pod(*constraints), table, candidates) == expected
 
 
-def test_a_node_without_a_topology_key_gets_nothing() -> None:
-    table = nodes_in_two_zones({"a": 4, "b": 2, "x": 1, "y": 3})
-    table.set_node(a_node("b", labels={ZONE: "1"}))
-
-    assert spread_scores(a_spread(), a_spread_pod(BY_NODE), table, "abx") == {"a": 16, "b": 0, "x": 100}
-
-
 @pytest.mark.parametrize(
     ("pods", "candidates", "expected"),
     [
@@ -104,25 +97,6 @@ def test_each_constraint_counts_its_own_pods(
     pod = a_spread_pod(BY_ZONE, a_constraint(HOSTNAME, soft=True, label_selector=DB))
 
     assert spread_scores(a_spread(), pod, table, candidates) == expected
-
-
-def test_two_constraints_on_one_key_both_count() -> None:
-    table = a_cluster(*(a_node(name, labels={ZONE: zone}) for name, zone in zip("abxy", "1122", strict=True)))
-    both = {**WEB, "db": ""}
-    for name, kinds in {"a": (both, WEB), "b": (both,), "y": (WEB, both, WEB)}.items():
-        for i, labels in enumerate(kinds):
-            table.add_pod(name, a_spread_pod(name=f"{name}{i}", labels=labels))
-    pod = a_spread_pod(BY_ZONE, a_constraint(soft=True, label_selector=DB), labels=both)
-
-    assert spread_scores(a_spread(), pod, table, "ax") == {"a": 85, "x": 100}
-
-
-def test_pods_of_other_namespaces_and_those_being_deleted_do_not_count() -> None:
-    table = nodes_in_zones({"1": ("a", "b")}, {"a": 1, "b": 2})
-    table.add_pod("a", a_spread_pod(name="away", namespace="team"))
-    table.add_pod("a", a_spread_pod(name="leaving", deleting=True))
-
-    assert spread_scores(a_spread(), a_spread_pod(BY_NODE), table) == {"a": 100, "b": 33}
 
 
 @pytest.mark.parametrize(("policy", "expected"), [("Honor", {"a": 100, "x": 50}), ("Ignore", {"a": 60, "x": 100})])

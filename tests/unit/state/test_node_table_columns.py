@@ -178,9 +178,6 @@ def test_values_of_nodes_that_are_gone_are_forgotten_in_time() -> None:
     assert values[codes[table.row_of("stays") or 0]] == "stays"
 
 
-# Taints.
-
-
 # Host ports.
 
 
