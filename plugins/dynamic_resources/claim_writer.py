@@ -48,17 +48,11 @@ class _ClaimLock:
 class ClaimWriter:
     """Writes through a handle."""
 
-    def __init__(
-        self,
-        handle: fw.Handle,
-        catalog: DeviceCatalog,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        now: Callable[[], float] = time.time,
-    ) -> None:
+    def __init__(self, handle: fw.Handle, catalog: DeviceCatalog) -> None:
         self._handle = handle
         self._catalog = catalog
-        self._sleep = sleep
-        self._now = now
+        self._sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+        self._now = time.time
         self._locks: dict[str, _ClaimLock] = {}
         """UID → the lock of a claim that is being written."""
         self._jobs = handle.tasks.jobs("resourceclaim", _MAX_SECONDS)

@@ -33,15 +33,10 @@ _SHOWN_WITHIN: Final = 120.0
 class Allocations:
     """The newest claims, and the sums over their devices. Whatever changes these is reported to `changed` at once."""
 
-    def __init__(
-        self,
-        objects: fw.ObjectLister,
-        changed: Callable[[DeviceId], None],
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, objects: fw.ObjectLister, changed: Callable[[DeviceId], None]) -> None:
         self._objects = objects
         self._changed = changed
-        self._now = now
+        self._now = time.monotonic
         self._in_flight: dict[str, ResourceClaim] = {}
         self._users: dict[str, tuple[fw.GroupKey | None, int]] = {}
         """UID of a claim in flight → the group whose pods may share it, and how many pods have reserved it."""

@@ -36,12 +36,10 @@ _DROPPED: Final = "the API server dropped it: its feature gate DRAExtendedResour
 class ExtendedClaimWriter:
     """Writes through a handle."""
 
-    def __init__(
-        self, handle: fw.Handle, writer: ClaimWriter, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    ) -> None:
+    def __init__(self, handle: fw.Handle, writer: ClaimWriter) -> None:
         self._handle = handle
         self._writer = writer
-        self._sleep = sleep
+        self._sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
         self._jobs = handle.tasks.jobs("extended resource claim", _MAX_SECONDS)
 
     async def create(self, pod: fw.Pod, claim: ResourceClaim) -> ResourceClaim:
