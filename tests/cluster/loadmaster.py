@@ -154,6 +154,18 @@ def serving(port: int) -> list[str]:
     return ["--bind-address=127.0.0.1", f"--secure-port={port}", open_to_all]
 
 
+def bound(api: Client, namespace: str, prefix: str = "") -> list[str]:
+    """The names of the pods that have a node and a name that begins so, sorted."""
+    names = [pod["metadata"]["name"] for pod in api.list("Pod", namespace) if node_of(pod)]
+    return sorted(name for name in names if name.startswith(prefix))
+
+
+def notes(api: Client, namespace: str, reason: str, about: str = "") -> list[str]:
+    """The texts of the events of that reason, about the pod of that name if there is one."""
+    events = [each for each in api.list("events.k8s.io/v1/Event", namespace) if each["reason"] == reason]
+    return [str(each.get("note", "")) for each in events if about in ("", each["regarding"]["name"])]
+
+
 def message(api: Client, pod: str, namespace: str) -> str:
     """Why a pod waits, as its owner is told; empty while nothing is said."""
     scheduled = condition(api.get("Pod", pod, namespace), "PodScheduled")

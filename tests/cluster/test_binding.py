@@ -7,17 +7,13 @@ from functools import partial
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.fresh import loadmaster as loadmaster
 from tests.cluster.fresh import rbac as rbac
-from tests.cluster.loadmaster import http_get, metric, node_of, start
+from tests.cluster.loadmaster import bound, http_get, metric, node_of, start
 from tests.controlplane import Client, Cluster, Component, ControlPlane, a_pod, condition, wait_until
 from tests.controlplane.client import Object
 
 
 def pods(api: Client, namespace: str) -> list[Object]:
     return list(api.list("Pod", namespace))
-
-
-def bound(api: Client, namespace: str) -> list[Object]:
-    return [pod for pod in pods(api, namespace) if node_of(pod)]
 
 
 def events(api: Client, namespace: str, reason: str) -> list[Object]:

@@ -5,14 +5,8 @@ from functools import partial
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.fresh import loadmaster as loadmaster
 from tests.cluster.fresh import rbac as rbac
-from tests.cluster.loadmaster import metric, node_of
+from tests.cluster.loadmaster import metric, node_of, notes
 from tests.controlplane import Client, Component, a_pod, condition, wait_until
-
-
-def notes(api: Client, namespace: str, pod: str, reason: str) -> list[str]:
-    """The texts of the events of that reason about a pod."""
-    events = api.list("events.k8s.io/v1/Event", namespace)
-    return [each["note"] for each in events if (each["regarding"]["name"], each["reason"]) == (pod, reason)]
 
 
 def is_refused(api: Client, namespace: str, pod: str) -> bool:
@@ -56,7 +50,7 @@ def test_a_pod_that_the_kubelet_rejects_is_told_and_its_node_left_alone_for_a_mo
     rejection = {"phase": "Failed", "reason": "OutOfcpu", "message": "Node didn't have enough resource: cpu"}
     api.patch("Pod", "first", {"status": rejection}, namespace, subresource="status")
 
-    (note,) = wait_until(lambda: notes(api, namespace, "first", "RejectedByKubelet"), 10, "the event")
+    (note,) = wait_until(lambda: notes(api, namespace, "RejectedByKubelet", about="first"), 10, "the event")
     assert note.startswith(f"Node {node} rejected the pod and is left alone for 10s: OutOfcpu")
     rejections = partial(metric, loadmaster.port, "loadmaster_kubelet_rejections_total", reason="OutOfcpu")
     wait_until(lambda: rejections() == 1, 10, "the rejection is counted")

@@ -9,7 +9,7 @@ import yaml
 
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.coscheduling import GROUPS, started
-from tests.cluster.loadmaster import define, granted, metric, node_of, undefine
+from tests.cluster.loadmaster import bound, define, granted, metric, node_of, undefine
 from tests.controlplane import Client, Cluster, Component, a_node, a_pod, wait_until
 from tests.controlplane.client import Object
 from tests.controlplane.definitions import POD_GROUP
@@ -55,14 +55,6 @@ def annotated(group: str, minimum: int, numbers: range) -> list[Object]:
             "loadmaster.dev/pod-group-min-available": str(minimum),
         }
     return pods
-
-
-def bound(api: Client, namespace: str, group: str = "") -> list[str]:
-    """The names of the pods of a group that have a node."""
-    found = api.list("Pod", namespace)
-    return sorted(
-        pod["metadata"]["name"] for pod in found if node_of(pod) and pod["metadata"]["name"].startswith(group)
-    )
 
 
 def status(api: Client, namespace: str, group: str) -> Object:

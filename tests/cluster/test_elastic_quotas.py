@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.loadmaster import defined, granted, message, metric, node_of, start, with_plugin
+from tests.cluster.loadmaster import bound, defined, granted, message, metric, start, with_plugin
 from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
 from tests.controlplane.client import Object
 from tests.controlplane.definitions import ELASTIC_QUOTA
@@ -52,10 +52,6 @@ def set_quota(cluster: Cluster, namespace: str, minimum: str, maximum: str, name
     metadata = {"name": name, "namespace": namespace}
     quota = {"apiVersion": API, "kind": "ElasticQuota", "metadata": metadata, "spec": amounts}
     cluster.kubectl("apply", "-f", "-", stdin=json.dumps(quota))
-
-
-def bound(api: Client, namespace: str) -> list[str]:
-    return sorted(pod["metadata"]["name"] for pod in api.list("Pod", namespace) if node_of(pod))
 
 
 def has(api: Client, namespace: str, count: int) -> bool:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.faulty_plugins_scheduler import END
-from tests.cluster.loadmaster import http_get, install_rbac, metric, node_of, start
+from tests.cluster.loadmaster import http_get, install_rbac, metric, node_of, notes, start
 from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
 
 PROGRAM = Path(__file__).with_name("faulty_plugins_scheduler.py")
@@ -43,11 +43,6 @@ def a_pod_that(does: str) -> dict[str, object]:
     return pod
 
 
-def notes(api: Client, namespace: str, pod: str, reason: str) -> list[str]:
-    events = api.list("events.k8s.io/v1/Event", namespace)
-    return [each["note"] for each in events if (each["regarding"]["name"], each["reason"]) == (pod, reason)]
-
-
 def is_bound(api: Client, namespace: str, pod: str) -> bool:
     return bool(node_of(api.get("Pod", pod, namespace)))
 
@@ -62,7 +57,7 @@ def test_a_plugin_that_exits_costs_that_pod(
 ) -> None:
     make_nodes(1)
     api.create(a_pod_that("exit"), namespace)
-    (note,) = wait_until(lambda: notes(api, namespace, "exit", "FailedScheduling"), 10, "the event")
+    (note,) = wait_until(lambda: notes(api, namespace, "FailedScheduling", about="exit"), 10, "the event")
     api.create(a_pod("other"), namespace)
     wait_until(lambda: is_bound(api, namespace, "other"), 10, "the other pod is bound")
 

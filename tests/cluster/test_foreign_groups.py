@@ -7,7 +7,7 @@ import pytest
 
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.coscheduling import GROUPS, started
-from tests.cluster.loadmaster import defined, granted, node_of
+from tests.cluster.loadmaster import bound, defined, granted
 from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
 from tests.controlplane.client import Object
 from tests.controlplane.definitions import FOREIGN_GROUPS, VOLCANO
@@ -28,10 +28,6 @@ def annotated(pod: Object, **annotations: str) -> Object:
     return {**pod, "metadata": {**pod["metadata"], "annotations": annotations}}
 
 
-def bound(api: Client, namespace: str) -> int:
-    return sum(bool(node_of(pod)) for pod in api.list("Pod", namespace))
-
-
 def test_a_group_of_volcano_starts_whole_and_its_status_says_so(
     loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
 ) -> None:
@@ -46,9 +42,9 @@ def test_a_group_of_volcano_starts_whole_and_its_status_says_so(
         return {"phase": found.get("phase"), **{each["type"]: each["status"] for each in found.get("conditions", ())}}
 
     wait_until(lambda: status() == {"phase": "Inqueue", "Unschedulable": "True"}, 30, "it waits as a whole")
-    assert bound(api, namespace) == 0
+    assert bound(api, namespace) == []
 
     make_nodes(1, cpu="1")
-    wait_until(lambda: bound(api, namespace) == 2, 30, "it fits as a whole")
+    wait_until(lambda: len(bound(api, namespace)) == 2, 30, "it fits as a whole")
     running = {"phase": "Running", "Unschedulable": "False", "Scheduled": "True"}
     wait_until(lambda: status() == running, 30, "and the status says so")

@@ -11,7 +11,7 @@ from tests.chart import Helm
 from tests.chart.plugin_sets import with_arguments
 from tests.cluster.charted import run, scheduler_with
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.loadmaster import defined, granted, is_ready, metric, node_of, start, with_plugin
+from tests.cluster.loadmaster import bound, defined, granted, is_ready, metric, node_of, start, with_plugin
 from tests.cluster.replicas import leads
 from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
 from tests.controlplane.client import Object
@@ -63,10 +63,6 @@ def pods(names: range, labels: dict[str, str], prefix: str = "p", grace: int = 0
     return made
 
 
-def bound(api: Client, namespace: str) -> int:
-    return sum(1 for pod in api.list("Pod", namespace) if node_of(pod))
-
-
 def messages(api: Client, namespace: str) -> str:
     """What the conditions PodScheduled of all pods say."""
     conditions = [each for pod in api.list("Pod", namespace) for each in pod.get("status", {}).get("conditions", [])]
@@ -83,19 +79,19 @@ def test_pods_start_within_the_quota_of_their_queue_borrow_and_follow_the_object
     put(cluster, "LocalQueue", "q", {"clusterQueue": "a"}, namespace)
 
     api.create_many(pods(range(6), {"kueue.x-k8s.io/queue-name": "q"}), namespace)
-    wait_until(lambda: bound(api, namespace) == 3, 30, "it has its own quota and that of the other")
+    wait_until(lambda: len(bound(api, namespace)) == 3, 30, "it has its own quota and that of the other")
     expected = 'share "ClusterQueue/a" has no space: 1 of any/cpu more than "Cohort/all" has'
     wait_until(lambda: expected in messages(api, namespace), 30, "the others say why they wait")
 
     put(cluster, "ClusterQueue", "b", a_queue("3", cohortName="all"))
-    wait_until(lambda: bound(api, namespace) == 4, 30, "a quota that rises lets one more start")
+    wait_until(lambda: len(bound(api, namespace)) == 4, 30, "a quota that rises lets one more start")
     put(cluster, "ClusterQueue", "a", a_queue("9", cohortName="all", stopPolicy="Hold"))
     api.create_many(pods(range(6, 7), {"kueue.x-k8s.io/queue-name": "q"}), namespace)
     wait_until(lambda: "it is stopped" in messages(api, namespace), 30, "a pod that comes now says that it is stopped")
-    assert bound(api, namespace) == 4
+    assert len(bound(api, namespace)) == 4
     put(cluster, "ClusterQueue", "a", a_queue("9", cohortName="all"))
 
-    wait_until(lambda: bound(api, namespace) == 7, 30, "all run")
+    wait_until(lambda: len(bound(api, namespace)) == 7, 30, "all run")
 
 
 def test_pods_whose_queue_comes_later_start_then_and_those_of_kueue_never(
@@ -110,7 +106,7 @@ def test_pods_whose_queue_comes_later_start_then_and_those_of_kueue_never(
 
     put(cluster, "LocalQueue", "late", {"clusterQueue": "c"}, namespace)
 
-    wait_until(lambda: bound(api, namespace) == 2, 30, "they run")
+    wait_until(lambda: len(bound(api, namespace)) == 2, 30, "they run")
     api.create_many(
         pods(range(2, 3), {"kueue.x-k8s.io/queue-name": "late", "kueue.x-k8s.io/managed": "true"}), namespace
     )

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.coscheduling import GROUPS, started
-from tests.cluster.loadmaster import granted, metric, node_of
+from tests.cluster.loadmaster import bound, granted, message, metric, notes
 from tests.controlplane import Client, Cluster, a_pod, wait_until
 from tests.controlplane.client import Object
 
@@ -34,21 +34,6 @@ def gang() -> list[Object]:
     for pod in pods:
         pod["metadata"]["annotations"] = annotations
     return pods
-
-
-def bound(api: Client, namespace: str) -> set[str]:
-    return {pod["metadata"]["name"] for pod in api.list("Pod", namespace) if node_of(pod)}
-
-
-def why(api: Client, namespace: str, name: str) -> str:
-    """What the condition of a pod without a node says."""
-    conditions = api.get("Pod", name, namespace).get("status", {}).get("conditions", [])
-    return next((str(each.get("message", "")) for each in conditions if each["type"] == "PodScheduled"), "")
-
-
-def notes(api: Client, namespace: str, reason: str) -> list[str]:
-    events = api.list("events.k8s.io/v1/Event", namespace)
-    return [str(each.get("note", "")) for each in events if each["reason"] == reason]
 
 
 def both_nodes_are_half_full(api: Client, namespace: str) -> None:
@@ -83,10 +68,12 @@ def test_with_a_reservation_the_gang_gets_its_nodes_and_only_a_short_pod_runs_th
 
         api.create_many([a_pod("small", cpu="1"), ending(a_pod("short", cpu="1"), 60)], namespace)
         wait_until(lambda: "short" in bound(api, namespace), 30, "the pod that ends soon is let on")
-        wait_until(lambda: f'reserved for the pod group "{namespace}/gang"' in why(api, namespace, "small"), 30, "why")
+        wait_until(
+            lambda: f'reserved for the pod group "{namespace}/gang"' in message(api, "small", namespace), 30, "why"
+        )
         for name in ("before-0", "short", "before-1"):
             api.delete("Pod", name, namespace)
-        wait_until(lambda: {"gang-0", "gang-1"} <= bound(api, namespace), 60, "the gang runs")
+        wait_until(lambda: len(bound(api, namespace, "gang-")) == 2, 60, "the gang runs")
         assert "small" not in bound(api, namespace)
         wait_until(lambda: metric(loadmaster.port, "loadmaster_podgroup_reserved_nodes") == 0, 30, "nothing is kept")
 
