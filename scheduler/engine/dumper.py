@@ -53,8 +53,9 @@ def dump(engine: Dumpable, now: float, max_lines: int = MAX_LINES) -> Iterator[L
     parts = {**queue.pending_pods(), "inFlight": queue.in_flight_pods()}
     node_names = sorted([*cache.table.node_names(), *cache.table.placeholder_names()])
     nominated = [(name, pod) for name, pods in nominator.by_node() for pod in pods]
-    sizes = {name: len(pods) for name, pods in parts.items()}
-    yield Line("Dump of the scheduler", {**_sizes(cache), "nominated": len(nominated), **sizes})
+    of_cache, of_queue = cache.sizes(), {name: len(pods) for name, pods in parts.items()}
+    sizes = {"nodes": of_cache["nodes"], "pods": of_cache["pods"], "assumed": of_cache["assumed_pods"]}
+    yield Line("Dump of the scheduler", {**sizes, "nominated": len(nominated), **of_queue})
     yield from _bounded("nodes", len(node_names), max_lines, _nodes(cache, nominator, node_names))
     yield from _bounded("pods", len(cache.uids()), max_lines, _pods(cache, node_names))
     yield from _bounded("nominated", len(nominated), max_lines, itertools.starmap(_nominated, nominated))
@@ -77,11 +78,6 @@ def readable(resource: str, amount: int) -> str:
 
 def _short(amount: float) -> str:
     return f"{amount:.3f}".rstrip("0").rstrip(".")
-
-
-def _sizes(cache: Cache) -> dict[str, int]:
-    sizes = cache.sizes()
-    return {"nodes": sizes["nodes"], "pods": sizes["pods"], "assumed": sizes["assumed_pods"]}
 
 
 def _bounded(kind: str, count: int, limit: int, lines: Iterator[Line]) -> Iterator[Line]:

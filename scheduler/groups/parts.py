@@ -4,7 +4,7 @@ Without groups the loop, the cache and the handlers know none of them, and no po
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from scheduler.api.groups.workloads import GANG_ANNOTATION, LEADER_WORKER_SET
@@ -122,21 +122,17 @@ class GroupParts(PodListener):
         """The label of a namespace may make gangs of its workloads, or end that."""
         namespace = (new or old).metadata
         value = "" if new is None else (new.metadata.labels or {}).get(GANG_ANNOTATION, "")
-        if self.groups.label(namespace.name, value) and self.are_on and self._has_pods(namespace.name):
+        is_changed = self.groups.label(namespace.name, value)
+        if is_changed and self.are_on and any(pod.namespace == namespace.name for pod in self._core.pods.values()):
             self._group_again()
-
-    def _has_pods(self, namespace: str) -> bool:
-        return any(pod.metadata.namespace == namespace for pod in self._core.pods.values())
 
     def _group_again(self) -> None:
         """Look at all pods: they may have other groups than before, or none."""
         core, members = self._core, self.groups.members_by_group
         core.cache.forget_left()  # as members, they have no node
-        members.restart(self._counted(core.frameworks) if self.are_on else (), core.cache.assumed_pods())
+        counted = (pod for pod in core.pods.values() if pod.node_name or pod.spec.scheduler_name in core.frameworks)
+        members.restart(counted if self.are_on else (), core.cache.assumed_pods())
         core.queue.regroup()
-
-    def _counted(self, frameworks: Mapping[str, Framework]) -> Iterable[Pod]:
-        return (pod for pod in self._core.pods.values() if pod.node_name or pod.spec.scheduler_name in frameworks)
 
 
 def _gangs(plugin: Any) -> ProfileGangs:

@@ -101,7 +101,10 @@ def _best(
     if len(fitting) == 1:
         return fitting[0][1]
     framework, pod = search.framework, search.first.pod
-    candidates = [PodGroupAssignments(placement, _proposed(result)) for placement, result in fitting]
+    candidates = []
+    for placement, result in fitting:
+        proposed = [ProposedAssignment(each.queued.pod, each.node_name) for each in result.bound()]
+        candidates.append(PodGroupAssignments(placement, proposed))
     try:
         totals = framework.placing.score(state, pod, candidates).total
     except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
@@ -128,7 +131,3 @@ def limited(search: Search, placement: Placement | None, table: NodeTable) -> Se
     mask = np.zeros(table.size, np.bool_)
     mask[placement.rows] = True
     return replace(search, schedule=partial(search.schedule, placement=mask))
-
-
-def _proposed(decision: GroupDecision) -> list[ProposedAssignment]:
-    return [ProposedAssignment(each.queued.pod, each.node_name) for each in decision.bound()]
