@@ -1,6 +1,7 @@
 """A whole scheduler with quotas over virtual time, where victims take a while to end."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -11,18 +12,25 @@ from scheduler import framework as fw
 from scheduler.api.groups import coscheduling as api
 from scheduler.api.objects import GroupedMeta, ObjectMeta, PodCondition
 from scheduler.api.quota.elastic_quotas import ElasticQuota, ElasticQuotaSpec, ElasticQuotaStatus
+from scheduler.api.read_only import NOTHING
 from scheduler.config.defaults import default_plugins
 from scheduler.config.types import DEFAULT_GATES, Config
 from scheduler.framework.events import COSCHEDULING_POD_GROUP, ELASTIC_QUOTA
 from scheduler.framework.shares import DeclaredShare
 from scheduler.runtime.profile_spec import PluginRef, PluginSet, ProfileSpec
 from scheduler.runtime.registry import Registry
-from scheduler.testing import a_pod
+from scheduler.testing import a_node, a_pod
 from scheduler.testing.scheduler import PROFILE, Scheduler
 from tests.unit.cycle.fakes import newer
 
 GPU = "nvidia.com/gpu"
+ROOT = DeclaredShare("root")
 PREEMPTED = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler")
+
+
+def a_team(name: str, cpu: int = 0, **fields: Any) -> DeclaredShare:
+    """A share below `root`, for the namespace of its name, that is guaranteed so many cores."""
+    return DeclaredShare(name, "root", minimum={"cpu": cpu} if cpu else {}, namespaces=(name,), **fields)
 
 
 class Life(Scheduler):
@@ -35,11 +43,14 @@ class Life(Scheduler):
         longer: float = 0.0,
         default_preemption: bool = True,
         without: tuple[str, ...] = (),
+        quotas: Mapping[str, int] = NOTHING,
+        cpu: int = 0,
         **arguments: Any,
     ) -> None:
         """Without `shares`, ElasticQuotas count. `longer`: how much longer each victim takes than the one before.
 
-        `arguments`: further ones of CapacityScheduling.
+        `quotas`: ElasticQuotas: team → its cores; `cpu`: those of the node `n`; `arguments`: further ones of
+        CapacityScheduling.
         """
 
         class Declaring(CapacityScheduling):
@@ -54,6 +65,7 @@ class Life(Scheduler):
         registry: Registry = {**IN_TREE, Declaring.name: Declaring, Coscheduling.name: Coscheduling}
         super().__init__(Config((ProfileSpec(PROFILE, plugins),)), registry)
         self._grace, self._longer = grace, longer
+        self._quotas, self._cpu = quotas, cpu
         self._versions = 0
         self.victims: list[str] = []
         """The pods that were evicted, in this order."""
@@ -61,6 +73,10 @@ class Life(Scheduler):
 
     def __enter__(self) -> Self:
         super().__enter__()
+        for name, minimum in self._quotas.items():
+            self.quota(name, minimum)
+        if self._cpu:
+            self.set_node(a_node("n", cpu=self._cpu))
         return self
 
     async def _start(self) -> None:

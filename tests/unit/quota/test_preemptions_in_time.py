@@ -8,19 +8,14 @@ from scheduler.api.groups.coscheduling import POD_GROUP_LABEL
 from scheduler.framework.shares import DeclaredShare
 from scheduler.testing import a_node, a_pod
 from scheduler.testing.scheduler import PROFILE
-from tests.unit.quota.in_time import Life
+from tests.unit.quota.in_time import ROOT, Life, a_team
 
 HOUR = 3_600
 
 
 def teams(spare: int = 0) -> tuple[DeclaredShare, ...]:
     """`a` may take back its 4 cores, `c` uses its own 4, `b` borrows these and what is `spare`."""
-    return (
-        DeclaredShare("root", minimum={"cpu": spare}),
-        DeclaredShare("a", "root", minimum={"cpu": 4}, reclaim="Any", namespaces=("a",)),
-        DeclaredShare("b", "root", namespaces=("b",)),
-        DeclaredShare("c", "root", minimum={"cpu": 4}, namespaces=("c",)),
-    )
+    return (DeclaredShare("root", minimum={"cpu": spare}), a_team("a", 4, reclaim="Any"), a_team("b"), a_team("c", 4))
 
 
 def churning(life: Life, seconds: int, *, every: int = 20, borrowers: int = 10, priority: int = 0) -> None:
@@ -39,8 +34,7 @@ def churning(life: Life, seconds: int, *, every: int = 20, borrowers: int = 10, 
 def test_a_claimant_keeps_its_nomination_while_its_victims_end_though_default_preemption_is_asked_first(
     order: str,
 ) -> None:
-    with Life(*teams(), grace=30, order=order) as life:
-        life.set_node(a_node("n", cpu=1000))
+    with Life(*teams(), grace=30, order=order, cpu=1000) as life:
         life.pods(4, "c")
         life.pods(10, "b")
         life.advance(5)
@@ -55,8 +49,8 @@ def evicting_within(grace: float = 25.0, *, default_preemption: bool = False) ->
     """Three cores for two quotas; `a` uses them all, one of its pods is more important and gets them."""
     return Life(
         DeclaredShare("root", minimum={"cpu": 3}),
-        DeclaredShare("a", "root", within_share="LowerPriority", namespaces=("a",)),
-        DeclaredShare("b", "root", namespaces=("b",)),
+        a_team("a", within_share="LowerPriority"),
+        a_team("b"),
         grace=grace,
         default_preemption=default_preemption,
     )
@@ -82,8 +76,7 @@ def test_a_claimant_that_does_not_fit_when_its_victims_are_gone_does_not_block_t
 
 def test_a_node_is_kept_for_a_claimant_whatever_the_priority_of_those_who_borrowed() -> None:
     """Nodes are short, not quota: pods that come in the victims' stead would take what these leave at once."""
-    with Life(*teams(spare=10), grace=30, default_preemption=False) as life:
-        life.set_node(a_node("n", cpu=10))
+    with Life(*teams(spare=10), grace=30, default_preemption=False, cpu=10) as life:
         life.pods(4, "c")
         life.pods(10, "b", priority=5)
         life.advance(5)
@@ -113,9 +106,8 @@ def test_nobody_is_evicted_in_vain_for_a_pod_behind_an_older_one_of_another_shar
 def test_two_shares_do_not_evict_each_other_for_what_neither_of_them_borrows() -> None:
     """`b` borrows memory with one pod and uses its own cores with the others; `a` asks for both; nodes are short."""
     root = DeclaredShare("root", minimum={"cpu": 100, "memory": "100Gi"})
-    a = DeclaredShare("a", "root", reclaim="Any", namespaces=("a",))
-    b = DeclaredShare("b", "root", minimum={"cpu": 4}, reclaim="Any", namespaces=("b",))
-    with Life(root, a, b, grace=10, default_preemption=False, order="DominantShare") as life:
+    shares = (root, a_team("a", reclaim="Any"), a_team("b", 4, reclaim="Any"))
+    with Life(*shares, grace=10, default_preemption=False, order="DominantShare") as life:
         life.set_node(a_node("n", cpu=4, memory="100Gi"))
         life.create(a_pod("memory", namespace="b", scheduler_name=PROFILE, requests={"memory": "50Gi"}))
         life.pods(4, "b")
@@ -130,10 +122,7 @@ def test_two_shares_do_not_evict_each_other_for_what_neither_of_them_borrows() -
 
 def test_of_two_claimants_the_first_gets_what_is_freed_first() -> None:
     """Two quotas of one core each; `b` borrows both. The victims of `c` end later than those of `a`."""
-    with Life(grace=25, default_preemption=False) as life:
-        for team, minimum in (("a", 1), ("b", 0), ("c", 1)):
-            life.quota(team, minimum)
-        life.set_node(a_node("n", cpu=10))
+    with Life(grace=25, default_preemption=False, quotas={"a": 1, "b": 0, "c": 1}, cpu=10) as life:
         life.pods(2, "b")
         first = life.pod("first", "a")
         life.pod("second", "a")
@@ -148,13 +137,8 @@ def test_of_two_claimants_the_first_gets_what_is_freed_first() -> None:
 
 
 def test_members_beyond_the_minimum_do_not_take_what_was_freed_for_another() -> None:
-    shares = (
-        DeclaredShare("root"),
-        DeclaredShare("a", "root", minimum={"cpu": 3}, reclaim="Any", namespaces=("a",)),
-        DeclaredShare("b", "root", namespaces=("b",)),
-    )
-    with Life(*shares, grace=25) as life:
-        life.set_node(a_node("n", cpu=1000))
+    shares = (ROOT, a_team("a", 3, reclaim="Any"), a_team("b"))
+    with Life(*shares, grace=25, cpu=1000) as life:
         life.pods(3, "b")
         for number in range(3):
             life.pod(f"g-{number}", "a", labels={POD_GROUP_LABEL: "g"})
@@ -167,8 +151,7 @@ def test_members_beyond_the_minimum_do_not_take_what_was_freed_for_another() -> 
 
 
 def test_members_of_a_group_that_lacks_only_nodes_are_nominated_where_its_quota_evicts() -> None:
-    with Life(*teams(spare=10), grace=20, longer=15, default_preemption=False) as life:
-        life.set_node(a_node("n", cpu=10))
+    with Life(*teams(spare=10), grace=20, longer=15, default_preemption=False, cpu=10) as life:
         life.pods(4, "c")
         life.pods(6, "b", priority=5)
         life.advance(5)
@@ -181,14 +164,8 @@ def test_members_of_a_group_that_lacks_only_nodes_are_nominated_where_its_quota_
 
 def test_a_claimant_that_counts_on_the_victims_of_another_keeps_its_node_until_they_are_gone() -> None:
     """Its own victim ends first; DefaultPreemption is asked about it then, as only the node is full."""
-    shares = (
-        DeclaredShare("root"),
-        DeclaredShare("a", "root", minimum={"cpu": 2}, reclaim="Any", namespaces=("a",)),
-        DeclaredShare("b", "root", namespaces=("b",)),
-        DeclaredShare("c", "root", minimum={"cpu": 2}, reclaim="Any", namespaces=("c",)),
-    )
-    with Life(*shares, grace=20) as life:
-        life.set_node(a_node("n", cpu=4))
+    shares = (ROOT, a_team("a", 2, reclaim="Any"), a_team("b"), a_team("c", 2, reclaim="Any"))
+    with Life(*shares, grace=20, cpu=4) as life:
         life.pods(6, "b")
         life.advance(1)
         life.pod("first", "a", cpu=2)
@@ -205,9 +182,9 @@ def test_a_claimant_that_counts_on_the_victims_of_another_keeps_its_node_until_t
 def short_of_nodes(within_share: Literal["Never", "LowerPriority"] = "Never") -> Life:
     """Six cores of quota, which `c` is guaranteed and `b` borrows. All nodes are small."""
     return Life(
-        DeclaredShare("root"),
-        DeclaredShare("b", "root", within_share=within_share, namespaces=("b",)),
-        DeclaredShare("c", "root", minimum={"cpu": 6}, namespaces=("c",)),
+        ROOT,
+        a_team("b", within_share=within_share),
+        a_team("c", 6),
         grace=5,
     )
 
@@ -245,8 +222,8 @@ def test_a_pod_keeps_the_node_that_default_preemption_frees_while_victims_of_ano
     """Quota counts them and what is kept for the other, until they are gone."""
     with Life(
         DeclaredShare("root", minimum={"cpu": 5}),
-        DeclaredShare("a", "root", minimum={"cpu": 4}, reclaim="Any", namespaces=("a",)),
-        DeclaredShare("b", "root", namespaces=("b",)),
+        a_team("a", 4, reclaim="Any"),
+        a_team("b"),
         grace=30,
     ) as life:
         life.set_node(a_node("m", cpu=2))

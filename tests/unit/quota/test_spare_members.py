@@ -9,14 +9,10 @@ from scheduler.api.groups import coscheduling as api
 from scheduler.api.objects import PodStatus
 from scheduler.framework.shares import DeclaredShare
 from scheduler.testing import a_node
-from tests.unit.quota.in_time import Life
+from tests.unit.quota.in_time import ROOT, Life, a_team
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-SHARES = (
-    DeclaredShare("root"),
-    DeclaredShare("a", "root", minimum={"cpu": 4}, namespaces=("a",)),
-    DeclaredShare("b", "root", minimum={"cpu": 4}, reclaim="Any", namespaces=("b",)),
-)
+SHARES = (ROOT, a_team("a", 4), a_team("b", 4, reclaim="Any"))
 
 
 def gangs(life: Life, minimums: dict[str, int], *nodes: str) -> None:

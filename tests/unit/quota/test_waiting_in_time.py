@@ -9,10 +9,10 @@ from scheduler.framework.shares import DeclaredShare
 from scheduler.testing import a_node, a_pod
 from scheduler.testing.scheduler import PROFILE
 from tests.unit.cycle.fakes import newer
-from tests.unit.quota.in_time import GPU, Life
+from tests.unit.quota.in_time import GPU, ROOT, Life, a_team
 
-ROOT = DeclaredShare("root", minimum={"cpu": 48})
-TEAMS = (DeclaredShare("a", "root", namespaces=("a",)), DeclaredShare("b", "root", namespaces=("b",)))
+COMPANY = DeclaredShare("root", minimum={"cpu": 48})
+TEAMS = (a_team("a"), a_team("b"))
 
 
 EVICTING = [("Priority", {"within_share": "LowerPriority"}), ("DecayedUsage", {"reclaim": "Any"})]
@@ -22,8 +22,7 @@ EVICTING = [("Priority", {"within_share": "LowerPriority"}), ("DecayedUsage", {"
 def test_equal_pods_start_in_the_order_in_which_they_came_however_often_they_are_tried(
     order: str, policies: dict[str, Any]
 ) -> None:
-    with Life(DeclaredShare("a", minimum={"cpu": 1}, namespaces=("a",), **policies), order=order) as life:
-        life.set_node(a_node("n", cpu=100))
+    with Life(DeclaredShare("a", minimum={"cpu": 1}, namespaces=("a",), **policies), order=order, cpu=100) as life:
         for number in range(12):
             life.pod(f"a{number:02}")
             life.advance(10)
@@ -37,8 +36,7 @@ def test_equal_pods_start_in_the_order_in_which_they_came_however_often_they_are
 
 
 def test_a_group_that_has_started_keeps_no_quota_but_its_own() -> None:
-    with Life(ROOT, *TEAMS) as life:
-        life.set_node(a_node("n", cpu=1000))
+    with Life(COMPANY, *TEAMS, cpu=1000) as life:
         life.pods(6, "b", cpu=8)
         life.advance(5)
         life.group("g", 4)
@@ -58,8 +56,7 @@ def test_a_guarantee_is_got_back_on_nodes_where_no_share_lends_anything(order: s
         DeclaredShare(name, "root", minimum={"cpu": 4}, lending_limit={"cpu": 0}, namespaces=(name,), reclaim="Any")
         for name in "ab"
     ]
-    with Life(DeclaredShare("root"), *shares, order=order, default_preemption=False) as life:
-        life.set_node(a_node("n", cpu=8))
+    with Life(ROOT, *shares, order=order, default_preemption=False, cpu=8) as life:
         for number in range(8):
             life.create(a_pod(f"b{number}", namespace="b", requests={"cpu": 1}, node_name="n"))
 
@@ -91,9 +88,7 @@ def test_a_group_that_may_evict_is_tried_with_all_its_members_however_often_it_w
 
 
 def test_a_guaranteed_pod_that_lacks_only_a_node_is_tried_when_others_begin_to_borrow() -> None:
-    a = DeclaredShare("a", "root", minimum={"cpu": 4}, namespaces=("a",), reclaim="Any")
-    b = DeclaredShare("b", "root", minimum={"cpu": 2}, namespaces=("b",))
-    with Life(DeclaredShare("root"), a, b, default_preemption=False, grace=1) as life:
+    with Life(ROOT, a_team("a", 4, reclaim="Any"), a_team("b", 2), default_preemption=False, grace=1) as life:
         life.set_node(a_node("x", cpu=4))
         life.pod("first", "b", cpu=2)
         life.advance(5)
@@ -111,10 +106,7 @@ def test_a_guaranteed_pod_that_lacks_only_a_node_is_tried_when_others_begin_to_b
 
 
 def test_no_pod_is_evicted_where_one_that_its_user_deleted_leaves_enough() -> None:
-    a = DeclaredShare("a", "root", minimum={"cpu": 2}, namespaces=("a",), reclaim="Any")
-    b = DeclaredShare("b", "root", minimum={"cpu": 2}, namespaces=("b",))
-    with Life(DeclaredShare("root"), a, b) as life:
-        life.set_node(a_node("n", cpu=100))
+    with Life(ROOT, a_team("a", 2, reclaim="Any"), a_team("b", 2), cpu=100) as life:
         borrowing = life.pods(3, "b")
         life.advance(5)
         life.update(newer(life.engine.pods[borrowing[2].uid], deletion_timestamp="2026-01-01T00:00:00Z"))
@@ -130,9 +122,7 @@ def test_no_pod_is_evicted_where_one_that_its_user_deleted_leaves_enough() -> No
 
 @pytest.mark.parametrize("group", [False, True])
 def test_a_pod_that_its_user_deleted_leaves_its_quota_though_its_node_is_gone(group: bool) -> None:
-    a = DeclaredShare("a", "root", minimum={"cpu": 2}, namespaces=("a",), reclaim="Any")
-    b = DeclaredShare("b", "root", minimum={"cpu": 2}, namespaces=("b",))
-    with Life(DeclaredShare("root"), a, b) as life:
+    with Life(ROOT, a_team("a", 2, reclaim="Any"), a_team("b", 2)) as life:
         life.set_node(a_node("old", cpu=1))
         leaving = life.pod("leaving", "b")
         life.advance(5)
@@ -153,9 +143,8 @@ def test_a_pod_that_its_user_deleted_leaves_its_quota_though_its_node_is_gone(gr
 
 
 def test_what_a_quota_borrows_is_counted_without_a_pod_that_leaves_a_cordoned_node() -> None:
-    a = DeclaredShare("a", "root", minimum={"cpu": 2}, namespaces=("a",), reclaim="Any")
-    b = DeclaredShare("b", "root", minimum={"cpu": 3}, namespaces=("b",))
-    with Life(DeclaredShare("root", minimum={"cpu": 1}), a, b, default_preemption=False) as life:
+    shares = DeclaredShare("root", minimum={"cpu": 1}), a_team("a", 2, reclaim="Any"), a_team("b", 3)
+    with Life(*shares, default_preemption=False) as life:
         life.set_node(a_node("old", cpu=3))
         leaving = life.pod("leaving", "b", cpu=3)
         life.advance(5)
@@ -172,13 +161,8 @@ def test_what_a_quota_borrows_is_counted_without_a_pod_that_leaves_a_cordoned_no
 
 
 def test_members_that_are_nominated_beyond_the_minimum_of_their_group_cost_their_quota_no_running_pod() -> None:
-    shares = [
-        DeclaredShare("a", "root", minimum={"cpu": 4}, namespaces=("a",), reclaim="Any"),
-        DeclaredShare("b", "root", minimum={"cpu": 2}, namespaces=("b",)),
-        DeclaredShare("c", "root", minimum={"cpu": 2}, namespaces=("c",), reclaim="Any"),
-    ]
-    with Life(DeclaredShare("root"), *shares, grace=60) as life:
-        life.set_node(a_node("n", cpu=100))
+    shares = [a_team("a", 4, reclaim="Any"), a_team("b", 2), a_team("c", 2, reclaim="Any")]
+    with Life(ROOT, *shares, grace=60, cpu=100) as life:
         life.pods(2, "a")
         life.pods(6, "b")
         life.advance(5)
@@ -193,10 +177,9 @@ def test_members_that_are_nominated_beyond_the_minimum_of_their_group_cost_their
 
 
 def test_a_group_gets_what_went_for_it_before_a_pod_that_evicted_later() -> None:
-    with Life(order="DominantShare", default_preemption=False, grace=5) as life:
-        for team, minimum in (("a", 1), ("b", 1), ("c", 3)):
-            life.quota(team, minimum)
-        life.set_node(a_node("n", cpu=100))
+    with Life(
+        order="DominantShare", default_preemption=False, grace=5, quotas={"a": 1, "b": 1, "c": 3}, cpu=100
+    ) as life:
         life.pod("c1", "c")
         life.pods(3, "b")
         life.advance(1)
@@ -212,10 +195,7 @@ def test_a_group_gets_what_went_for_it_before_a_pod_that_evicted_later() -> None
 
 
 def test_a_group_that_takes_what_it_is_guaranteed_has_what_was_freed_before_a_pod_that_borrows() -> None:
-    with Life(default_preemption=False) as life:
-        for team, minimum in (("a", 3), ("b", 1), ("c", 1)):
-            life.quota(team, minimum)
-        life.set_node(a_node("n", cpu=100))
+    with Life(default_preemption=False, quotas={"a": 3, "b": 1, "c": 1}, cpu=100) as life:
         life.group("g", 2)
         life.pod("b0", "b")
         life.pods(2, "c")
@@ -231,10 +211,7 @@ def test_a_group_that_takes_what_it_is_guaranteed_has_what_was_freed_before_a_po
 
 
 def test_a_group_that_loses_a_member_has_its_space_before_a_newer_pod_and_evicts_nobody() -> None:
-    with Life(grace=0) as life:
-        for team, minimum in (("a", 3), ("b", 1), ("c", 4)):
-            life.quota(team, minimum)
-        life.set_node(a_node("n", cpu=100))
+    with Life(grace=0, quotas={"a": 3, "b": 1, "c": 4}, cpu=100) as life:
         life.pod("c0", "c")
         life.pods(5, "a")
         life.group("g", 3, "c", minimum=2)

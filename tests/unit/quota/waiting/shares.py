@@ -86,6 +86,11 @@ class WithShares:
             assert tries < 2000, "it spins"
         return tries
 
+    async def end(self, *pods: fw.Pod | str) -> int:
+        """Let pods be gone, as `delete` does, then try all that may be tried."""
+        self.delete(*pods)
+        return await self.schedule()
+
     async def after_a_look(self) -> int:
         """Let a second pass; return how often a pod was tried."""
         self.engine.share_parts.catch_up()

@@ -127,8 +127,7 @@ async def test_a_waiting_pod_that_changes_its_share_waits_for_the_other_one() ->
     moved = await stage.try_pod("moved", labels={"team": "one"})
     stage.under_test.see(newer(moved, labels={"team": "two"}))
 
-    stage.delete(running)
-    await stage.schedule()
+    await stage.end(running)
 
     assert stage.placed == ["first", "moved"]
 

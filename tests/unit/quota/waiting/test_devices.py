@@ -123,8 +123,7 @@ async def test_a_pod_that_waits_for_devices_is_woken_when_some_are_given_back() 
     await stage.try_claiming("second", "two")
     assert await stage.schedule() == 0
 
-    stage.delete(first)
-    await stage.schedule()
+    await stage.end(first)
 
     assert stage.placed == ["second"]
 
@@ -229,8 +228,7 @@ async def test_a_claim_made_again_with_more_devices_does_not_let_a_waiting_pod_e
     stage.drop_claim("two")
     stage.claim("two", exactly(5), of="2")
 
-    stage.delete(first)
-    await stage.schedule()
+    await stage.end(first)
 
     assert stage.placed == []
 

@@ -57,9 +57,7 @@ async def test_a_pod_that_ends_makes_room_for_one() -> None:
     stage = limited("2")
     pods = await stage.try_pods(6)
 
-    stage.delete(pods[0])
-
-    assert await stage.schedule() == 1
+    assert await stage.end(pods[0]) == 1
     assert stage.placed == ["a-1", "a-2"]
 
 
@@ -67,9 +65,7 @@ async def test_pods_that_end_together_wake_as_many_as_there_is_room_for_once() -
     stage = limited("4")
     pods = await stage.try_pods(40)
 
-    stage.delete(*pods[:4])
-
-    assert await stage.schedule() == 4
+    assert await stage.end(*pods[:4]) == 4
     assert len(stage.placed) == 4
     assert len(stage.engine.queue.pending_for_quota) == 32
 
@@ -80,8 +76,7 @@ async def test_the_most_important_pod_that_waits_is_woken_first() -> None:
     stage.pods(3)
     await stage.try_pod("important", priority=10)
 
-    stage.delete(first)
-    await stage.schedule()
+    await stage.end(first)
 
     assert stage.placed == ["important"]
 
@@ -125,8 +120,7 @@ async def test_a_pod_does_not_go_ahead_of_an_older_one_as_the_next_of_one_that_a
         await stage.try_pod(name, requests={"cpu": "1", "memory": memory})
     kept_back.add("oldest")
 
-    stage.delete(running)
-    await stage.schedule()
+    await stage.end(running)
 
     assert stage.placed == ["older"]
 
@@ -137,8 +131,7 @@ async def test_a_small_pod_may_start_while_a_larger_one_waits() -> None:
     stage.pod("large", requests={"cpu": "3"})
     await stage.try_pod("small")
 
-    stage.delete(running[0])
-    await stage.schedule()
+    await stage.end(running[0])
 
     assert stage.placed == ["a-1", "a-2", "a-3", "small"]
 
@@ -150,8 +143,7 @@ async def test_a_small_pod_that_was_woken_makes_way_for_a_more_important_one_onc
     stage.under_test.see(newer(important, preemption_policy="Never"))
     await stage.try_pod("small")
 
-    stage.delete(*running[:2])
-    await stage.schedule()
+    await stage.end(*running[:2])
 
     assert stage.placed == ["a-2", "a-3", "important"]
 
@@ -164,8 +156,7 @@ async def test_what_a_woken_pod_leaves_goes_to_the_next() -> None:
     stage.pod("huge", requests={"cpu": "1", "memory": "1Ti"}, priority=10)
     await stage.try_pod("next")
 
-    stage.delete(first)
-    await stage.schedule()
+    await stage.end(first)
 
     assert stage.placed == ["next"]
 
@@ -314,8 +305,7 @@ async def test_a_request_beyond_all_numbers_leaves_no_trace() -> None:
     await stage.try_pods(1)
     assert stage.placed == ["huge"]
 
-    stage.delete(huge)
-    await stage.schedule()
+    await stage.end(huge)
 
     assert stage.placed == ["a-0"]
     assert stage.used() == 1000

@@ -77,8 +77,7 @@ async def test_it_starts_when_the_last_of_them_is_gone() -> None:
     assert len(stage.evicted) == 3
 
     for victim in leaving:
-        stage.delete(victim)
-        await stage.schedule()
+        await stage.end(victim)
 
     assert [name for name in stage.placed if name.startswith("g")] == ["g-0", "g-1", "g-2"]
     assert len(stage.evicted) == 3
@@ -90,8 +89,7 @@ async def test_what_the_first_victims_leave_is_kept_for_it() -> None:
     await stage.schedule()
     stage.pod("late", namespace="b", priority=1000)
 
-    stage.delete(stage.leave("b-7"))
-    await stage.schedule()
+    await stage.end(stage.leave("b-7"))
     assert "late" not in stage.placed
     for name in ("b-5", "b-6"):
         stage.delete(stage.leave(name))

@@ -53,10 +53,8 @@ async def test_a_group_is_woken_once_there_is_room_for_all_of_it() -> None:
     stage.a_group("g", 4, 4)
     await stage.schedule()
 
-    stage.delete(running[0])
-    assert await stage.schedule() == 0
-    stage.delete(running[1])
-    await stage.schedule()
+    assert await stage.end(running[0]) == 0
+    await stage.end(running[1])
 
     assert stage.placed == ["g-0", "g-1", "g-2", "g-3"]
 
@@ -99,8 +97,7 @@ async def test_what_was_kept_for_more_pods_than_a_group_has_goes_to_others() -> 
 
     stage.delete(running)
     stage.a_group("g", 3, 0)
-    stage.delete(group[1])
-    await stage.schedule()
+    await stage.end(group[1])
     await stage.schedule()
 
     assert stage.placed == ["a-0", "g-0", "g-2", "g-3"]
@@ -113,9 +110,7 @@ async def test_nobody_is_woken_for_what_the_rest_of_a_group_takes() -> None:
     await stage.schedule()
     await stage.try_pods(8)
 
-    stage.delete(running)
-
-    assert await stage.schedule() == 1
+    assert await stage.end(running) == 1
     assert await stage.schedule() == 0
     assert stage.placed == ["g-0", "g-1", "g-2", "g-3"]
 
@@ -169,8 +164,7 @@ async def test_a_group_that_has_space_in_its_share_and_no_nodes_waits_for_nodes(
     running = await stage.try_pods(4)
     stage.a_group("g", 4, 4, requests={"cpu": "1", "memory": "40Gi"})
     await stage.schedule()
-    stage.delete(*running)
-    await stage.schedule()
+    await stage.end(*running)
     assert stage.placed == []
 
     stage.under_test.see(a_node("large", cpu="8", memory="512Gi"))

@@ -119,8 +119,7 @@ async def test_a_waiting_pod_starts_where_quota_is_freed() -> None:
     await queues.schedule()
     queues.confirm()
 
-    queues.delete(pods[2])
-    await queues.schedule()
+    await queues.end(pods[2])
 
     assert queues.kinds()["p3"] == "spot"
 
@@ -159,8 +158,7 @@ async def test_quota_of_a_flavor_that_was_kept_for_a_pod_which_takes_another_goe
     await queues.schedule()
 
     queues.delete(spot)
-    queues.delete(on_demand)
-    await queues.schedule()
+    await queues.end(on_demand)
     await queues.schedule()
 
     assert queues.kinds() == {"either": "on-demand", "only-spot": "spot"}
@@ -324,8 +322,7 @@ async def test_pods_whose_nodes_are_full_do_not_spin() -> None:
     assert len(queues.kinds()) == 2
     assert sum(tries) <= 2
     assert "Insufficient cpu" in queues.note(pods[3])
-    queues.delete(pods[0])
-    await queues.schedule()
+    await queues.end(pods[0])
     assert len(queues.kinds()) == 3
 
 

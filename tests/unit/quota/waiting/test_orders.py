@@ -42,8 +42,7 @@ async def started(stage: Sharing, using: str, **waiting: tuple[str, int]) -> lis
     running = stage.pods(CORES, using, node_name="n")
     for name, (namespace, priority) in waiting.items():
         await stage.try_pod(name, namespace=namespace, priority=priority)
-    stage.delete(running[0])
-    await stage.schedule()
+    await stage.end(running[0])
     return [name for name in waiting if name in stage.placed]
 
 
@@ -146,8 +145,7 @@ async def test_a_less_important_pod_within_the_guarantee_does_not_keep_space_for
     for name, (namespace, cpu, priority) in waiting.items():
         await stage.try_pod(name, namespace=namespace, requests={"cpu": str(cpu)}, priority=priority)
 
-    stage.delete(ending)
-    await stage.schedule()
+    await stage.end(ending)
 
     assert [name for name in waiting if name in stage.placed] == ["of-the-other"]
 
@@ -165,8 +163,7 @@ async def test_the_pod_that_was_created_first_goes_first_though_a_restarted_sche
         stage.under_test.see(msgspec.structs.replace(pod, metadata=metadata))
     await stage.schedule()
 
-    stage.delete(ending)
-    await stage.schedule()
+    await stage.end(ending)
 
     assert "older" in stage.placed
     assert "newer" not in stage.placed
@@ -186,8 +183,7 @@ async def test_past_usage_counts_less_and_less() -> None:
     stage.pod("other", namespace="b")
     await stage.schedule(0)
 
-    stage.delete(recent[0])
-    await stage.schedule()
+    await stage.end(recent[0])
 
     assert "other" in stage.placed
     assert "again" not in stage.placed
@@ -211,8 +207,7 @@ async def test_a_quota_that_is_deleted_and_created_again_has_its_past_whatever_i
     for namespace in ("a", "b"):
         stage.pod(f"waits-{namespace}", namespace=namespace, requests={"cpu": "7"})
         await stage.schedule(0)
-    stage.delete(*recent[:7])
-    await stage.schedule()
+    await stage.end(*recent[:7])
 
     assert "waits-b" in stage.placed
     assert "waits-a" not in stage.placed
@@ -229,8 +224,7 @@ async def test_what_is_kept_for_a_pod_does_not_count_twice_when_others_of_its_sh
     stage.pod("guaranteed", namespace="b")
     await stage.try_pod("borrows", namespace="a")
 
-    stage.delete(next(pod for pod in running if pod not in victims), *victims)
-    await stage.schedule()
+    await stage.end(next(pod for pod in running if pod not in victims), *victims)
 
     assert {"preemptor", "guaranteed"} <= set(stage.placed)
     assert "borrows" not in stage.placed
@@ -245,8 +239,7 @@ async def test_a_share_below_its_guarantee_does_not_starve_behind_its_own_large_
     stage.pod("small", namespace="a", requests={"cpu": "1"})
     await stage.try_pods(CORES, "b", first=CORES)
 
-    stage.delete(ending)
-    await stage.schedule()
+    await stage.end(ending)
 
     assert "small" in stage.placed
 
@@ -275,8 +268,7 @@ async def test_a_share_is_not_charged_for_pods_that_were_woken_and_found_no_node
     await stage.try_pod("second", namespace="b")
     await stage.try_pod("first", namespace="a")
 
-    stage.delete(running.pop())
-    await stage.schedule()
+    await stage.end(running.pop())
 
     assert "first" in stage.placed
     assert "second" not in stage.placed

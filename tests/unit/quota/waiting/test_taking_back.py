@@ -51,8 +51,7 @@ async def test_what_is_borrowed_is_given_back_by_the_newest_and_the_pod_starts_w
     victim = stage.leave("b-3")
     await stage.schedule(400)
 
-    stage.delete(victim)
-    await stage.schedule()
+    await stage.end(victim)
 
     assert stage.placed == ["b-0", "b-1", "b-2", "mine"]
     assert stage.evicted == ["b/b-3"]
@@ -121,8 +120,7 @@ async def test_a_more_important_pod_does_not_stand_behind_one_like_it_for_which_
         await stage.schedule(0)
     assert stage.evicted == ["b/large"]
 
-    stage.delete(large)
-    await stage.schedule()
+    await stage.end(large)
 
     assert {"first", "important"} <= set(stage.placed)
     assert "other" not in stage.placed
@@ -167,8 +165,7 @@ async def test_a_pod_that_will_be_tried_has_what_comes_free_before_a_newer_one_a
     stage.engine.share_parts.catch_up()
     assert stage.where(older) == "backoff"
 
-    stage.delete("b-3")
-    await stage.schedule()
+    await stage.end("b-3")
 
     assert stage.placed == ["b-0", "b-1", "b-2", "older"]
     assert stage.where(newer_one) == "unschedulable"
@@ -329,8 +326,7 @@ async def test_an_eviction_that_fails_is_tried_again() -> None:
     assert stage.evicted[-1] == "b/b-3"
     assert len(stage.evicted) > 1
     victim = stage.running("b-3")
-    stage.delete(victim)
-    await stage.schedule()
+    await stage.end(victim)
     assert "mine" in stage.placed
 
 
