@@ -120,6 +120,18 @@ class Groups(Grouping):
         self.engine.loop.schedule_one(queued)
         await settle()
 
+    async def try_group(self, *args: Any, **fields: Any) -> list[fw.Pod]:
+        """Let a group come with its pods, as `create` does, and be tried."""
+        pods = self.create(*args, **fields)
+        await self.schedule()
+        return pods
+
+    async def try_pods(self, *args: Any, **fields: Any) -> list[fw.Pod]:
+        """Let pods of a group come, and be tried."""
+        pods = self.pods(*args, **fields)
+        await self.schedule()
+        return pods
+
     def condition(self, name: str = "g") -> tuple[str, str, str] | None:
         found = [each for each in self.object(name).status.conditions or () if each.type == api.POD_GROUP_SCHEDULED]
         return (found[0].status, found[0].reason, found[0].message) if found else None

@@ -36,8 +36,7 @@ async def test_how_many_pods_fit_in_a_required_domain_is_counted_in_a_table_that
 
 async def test_a_group_that_comes_back_is_judged_by_a_table_that_was_put_right() -> None:
     stage = Coscheduled(nodes=2)
-    stage.create(minimum=6, pods=6)
-    await stage.schedule()
+    await stage.try_group(minimum=6, pods=6)
     assert stage.bound == {}
     stage.under_test.see(a_node("n2", cpu="2"))
     break_table(stage)

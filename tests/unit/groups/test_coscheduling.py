@@ -23,9 +23,8 @@ async def test_an_annotated_gang_needs_no_object() -> None:
 
 async def test_a_gang_that_does_not_fit_holds_nothing() -> None:
     groups = Coscheduled()
-    groups.create(minimum=5, pods=5)
 
-    await groups.schedule()
+    await groups.try_group(minimum=5, pods=5)
 
     assert not groups.bound
     assert not list(groups.engine.cache.assumed_pods())
@@ -40,8 +39,7 @@ async def test_pods_wait_until_their_group_is_there() -> None:
     assert await groups.schedule() == 0
     assert groups.refusal(pods[0]) == 'waiting for the PodGroup "g" of the pod to appear'
 
-    groups.create(minimum=2)
-    await groups.schedule()
+    await groups.try_group(minimum=2)
 
     assert sorted(groups.bound) == ["g-0", "g-1"]
 
@@ -58,11 +56,9 @@ async def test_too_few_pods_are_not_tried() -> None:
 
 async def test_a_lower_minimum_lets_a_group_go() -> None:
     groups = Coscheduled()
-    groups.create(minimum=3, pods=2)
-    await groups.schedule()
+    await groups.try_group(minimum=3, pods=2)
 
-    groups.create(minimum=2)
-    await groups.schedule()
+    await groups.try_group(minimum=2)
 
     assert len(groups.bound) == 2
 

@@ -13,9 +13,8 @@ from tests.unit.groups.groups import GATES, Groups
 
 async def test_a_gang_that_fits_is_bound_in_one_cycle() -> None:
     groups = Groups()
-    groups.create(pods=3)
 
-    await groups.schedule()
+    await groups.try_group(pods=3)
 
     assert sorted(groups.bound) == ["g-0", "g-1", "g-2"]
     assert groups.condition() == ("True", "Scheduled", "")
@@ -27,9 +26,8 @@ async def test_a_gang_that_fits_is_bound_in_one_cycle() -> None:
 
 async def test_a_gang_that_does_not_fit_holds_nothing_and_says_why() -> None:
     groups = Groups(nodes=1)
-    groups.create(pods=3)
 
-    await groups.schedule()
+    await groups.try_group(pods=3)
 
     assert groups.bound == {}
     assert list(groups.engine.cache.assumed_pods()) == []
@@ -46,9 +44,8 @@ async def test_a_gang_that_does_not_fit_holds_nothing_and_says_why() -> None:
 
 async def test_pods_beyond_the_minimum_are_bound_as_far_as_they_fit() -> None:
     groups = Groups(nodes=1)
-    groups.create(minimum=2, pods=3)
 
-    await groups.schedule()
+    await groups.try_group(minimum=2, pods=3)
 
     assert sorted(groups.bound) == ["g-0", "g-1"]
     assert groups.where("g-2") == "active"
@@ -57,8 +54,7 @@ async def test_pods_beyond_the_minimum_are_bound_as_far_as_they_fit() -> None:
 
 async def test_a_condition_that_was_true_stays_true() -> None:
     groups = Groups(nodes=1)
-    pods = groups.create(minimum=2, pods=3)
-    await groups.schedule()
+    pods = await groups.try_group(minimum=2, pods=3)
     groups.under_test.see(*(newer(pod, node_name="n0") for pod in pods[:2]))
     groups.under_test.wait(10)
 
@@ -70,9 +66,8 @@ async def test_a_condition_that_was_true_stays_true() -> None:
 
 async def test_a_group_that_is_no_gang_binds_what_fits() -> None:
     groups = Groups(nodes=1)
-    groups.create(minimum=None, pods=3)
 
-    await groups.schedule()
+    await groups.try_group(minimum=None, pods=3)
 
     assert sorted(groups.bound) == ["g-0", "g-1"]
     assert groups.condition() == ("True", "Scheduled", "")
@@ -116,9 +111,8 @@ async def test_without_the_gang_plugin_members_are_only_tried_together() -> None
     enabled = default_plugins(GATES).multi_point.enabled
     without = tuple(each for each in enabled if each.name != "GangScheduling")
     groups = Groups(nodes=1, only=Plugins(multi_point=PluginSet(without)))
-    groups.create(pods=3)
 
-    await groups.schedule()
+    await groups.try_group(pods=3)
 
     assert sorted(groups.bound) == ["g-0", "g-1"]
 
@@ -154,9 +148,8 @@ async def test_a_refusal_of_one_member_leaves_the_others_their_chance() -> None:
     reserve = a_plugin("Choosy", fw.ReservePlugin, reserve=refuse, unreserve=lambda *_: None)
 
     groups = Groups(reserve)
-    groups.create(minimum=2, pods=3)
 
-    await groups.schedule()
+    await groups.try_group(minimum=2, pods=3)
 
     assert sorted(groups.bound) == ["g-0", "g-2"]
     assert groups.under_test.world.notes() == ["0/1 nodes are available: 1 not this one."]
@@ -169,9 +162,8 @@ async def test_an_error_of_one_member_fails_the_group_and_leaves_no_trace() -> N
 
     failing = a_plugin("Failing", fw.ReservePlugin, reserve=fail, unreserve=lambda *_: None)
     groups = Groups(failing)
-    groups.create(pods=3)
 
-    await groups.schedule()
+    await groups.try_group(pods=3)
 
     of_pod = 'running Reserve plugin "Failing": broken'
     of_group = f"failed to schedule other pod from a pod group: {of_pod}"
@@ -192,9 +184,8 @@ async def test_what_is_reserved_for_a_group_that_does_not_fit_is_given_back_in_r
     )
 
     groups = Groups(reserve, nodes=1)
-    groups.create(pods=3)
 
-    await groups.schedule()
+    await groups.try_group(pods=3)
 
     assert calls == ["+g-0", "+g-1", "-g-1", "-g-0"]
 

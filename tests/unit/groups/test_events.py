@@ -15,9 +15,8 @@ TOO_LARGE = "5 pods are needed at once: 4 of 5 fit; 1 does not: Insufficient cpu
 
 async def test_a_group_of_our_own_rules_has_one_event_and_its_pods_none() -> None:
     groups = Coscheduled()
-    groups.create(minimum=5, pods=5)
 
-    await groups.schedule()
+    await groups.try_group(minimum=5, pods=5)
 
     assert said(groups) == [GroupEvent("default/g", "default/g-0", "Warning", "FailedScheduling", TOO_LARGE)]
     assert not [event for event in groups.under_test.world.events if event.reason == "FailedScheduling"]
@@ -34,9 +33,8 @@ async def test_an_annotated_group_has_one_event_too() -> None:
 
 async def test_a_group_of_kube_scheduler_has_the_event_and_its_pods_have_theirs() -> None:
     groups = Groups()
-    groups.create(minimum=5, pods=5)
 
-    await groups.schedule()
+    await groups.try_group(minimum=5, pods=5)
 
     assert [event.note for event in said(groups)] == [TOO_LARGE]
     assert len([event for event in groups.under_test.world.events if event.reason == "FailedScheduling"]) == 5
@@ -44,9 +42,8 @@ async def test_a_group_of_kube_scheduler_has_the_event_and_its_pods_have_theirs(
 
 async def test_a_group_that_is_placed_is_not_mentioned() -> None:
     groups = Coscheduled()
-    groups.create(minimum=3, pods=3)
 
-    await groups.schedule()
+    await groups.try_group(minimum=3, pods=3)
 
     assert said(groups) == []
     assert len(groups.bound) == 3

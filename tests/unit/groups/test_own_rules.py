@@ -36,17 +36,15 @@ class Stage(Coscheduled):
 
 async def test_members_that_would_fit_wait_for_the_others() -> None:
     stage = Stage()
-    stage.create(minimum=8, pods=8)
 
-    await stage.schedule()
+    await stage.try_group(minimum=8, pods=8)
 
     assert stage.wait_counts() == {("NodeResourcesFit",): 4, (): 4}
 
 
 async def test_a_node_that_comes_brings_the_whole_group_back() -> None:
     stage = Stage()
-    stage.create(minimum=6, pods=6)
-    await stage.schedule()
+    await stage.try_group(minimum=6, pods=6)
     assert (stage.decisions, stage.bound) == (1, {})
 
     stage.under_test.see(a_node("new", cpu="2"))
@@ -58,8 +56,7 @@ async def test_a_node_that_comes_brings_the_whole_group_back() -> None:
 
 async def test_an_event_that_helps_no_member_brings_no_group_back() -> None:
     stage = Stage()
-    stage.create(minimum=6, pods=6)
-    await stage.schedule()
+    await stage.try_group(minimum=6, pods=6)
 
     node = a_node("n0", cpu="2", labels={"a": "b"})
     stage.engine.handlers.node_changed(node)
@@ -71,8 +68,7 @@ async def test_an_event_that_helps_no_member_brings_no_group_back() -> None:
 
 async def test_a_group_that_fails_again_waits_for_its_backoff() -> None:
     stage = Stage(nodes=1)
-    stage.create(minimum=50, pods=50)
-    await stage.schedule()
+    await stage.try_group(minimum=50, pods=50)
 
     for number in range(24):
         stage.under_test.see(a_node(f"new-{number}", cpu="2"))
@@ -104,20 +100,17 @@ async def test_of_two_gangs_that_want_the_same_room_one_gets_it_all() -> None:
 
 async def test_a_member_that_comes_once_the_minimum_runs_is_placed_at_once() -> None:
     stage = Stage(nodes=3)
-    stage.create(minimum=3, pods=3)
-    await stage.schedule()
+    await stage.try_group(minimum=3, pods=3)
 
-    stage.pods(2, first=3)
-    await stage.schedule()
+    await stage.try_pods(2, first=3)
 
     assert len(stage.bound) == 5
 
 
 async def test_members_beyond_the_minimum_that_fit_nowhere_wait_without_the_others() -> None:
     stage = Stage()
-    stage.create(minimum=3, pods=6)
 
-    await stage.schedule()
+    await stage.try_group(minimum=3, pods=6)
     assert len(stage.bound) == 4
     stage.under_test.see(a_node("new", cpu="2"))
     await stage.later()
@@ -127,20 +120,17 @@ async def test_members_beyond_the_minimum_that_fit_nowhere_wait_without_the_othe
 
 async def test_a_member_that_dies_is_replaced() -> None:
     stage = Stage()
-    pods = stage.create(minimum=4, pods=4)
-    await stage.schedule()
+    pods = await stage.try_group(minimum=4, pods=4)
 
     stage.engine.handlers.pod_deleted(newer(pods[1].bound_to("n0"), phase="Failed"))
-    stage.pods(1, first=4)
-    await stage.schedule()
+    await stage.try_pods(1, first=4)
 
     assert "g-4" in stage.bound
 
 
 async def test_a_replacement_is_not_bound_if_the_others_have_gone_since_it_was_decided() -> None:
     stage = Stage()
-    pods = stage.create(minimum=3, pods=3)
-    await stage.schedule()
+    pods = await stage.try_group(minimum=3, pods=3)
     stage.engine.handlers.pod_deleted(pods[0].bound_to("n0"))
     stage.pods(1, first=3)
 
@@ -169,8 +159,7 @@ async def test_after_a_restart_in_the_middle_of_its_bindings_the_rest_of_a_group
     stage.create(minimum=3)
 
     stage.pods(1)
-    stage.pods(2, first=1, node_name="n0")
-    await stage.schedule()
+    await stage.try_pods(2, first=1, node_name="n0")
 
     assert stage.under_test.world.bound == {"default/g-0": "n1"}
 
@@ -178,8 +167,7 @@ async def test_after_a_restart_in_the_middle_of_its_bindings_the_rest_of_a_group
 async def test_the_only_member_that_waits_for_events_may_be_deleted() -> None:
     stage = Stage()
     stage.create(minimum=5)
-    stage.pods(6, requests={"cpu": "1"})
-    await stage.schedule()
+    await stage.try_pods(6, requests={"cpu": "1"})
     refused = [
         queued.pod
         for queued in stage.engine.queue.pending_pods()["unschedulable"]
@@ -198,9 +186,8 @@ async def test_the_only_member_that_waits_for_events_may_be_deleted() -> None:
 async def test_kinds_of_members_wait_for_events_of_their_own() -> None:
     stage = Stage()
     stage.create(minimum=5, pods=4)
-    stage.pods(1, first=4, node_selector={"kind": "big"})
 
-    await stage.schedule()
+    await stage.try_pods(1, first=4, node_selector={"kind": "big"})
 
     assert stage.wait_counts() == {("NodeAffinity",): 1, (): 4}
 
@@ -221,8 +208,7 @@ async def test_pods_behind_scheduling_gates_do_not_count_until_they_are_open() -
 
 async def test_a_group_that_is_deleted_keeps_its_pods_from_the_nodes() -> None:
     stage = Stage()
-    pods = stage.create(minimum=5, pods=5)
-    await stage.schedule()
+    pods = await stage.try_group(minimum=5, pods=5)
 
     stage.delete()
     stage.under_test.see(a_node("new", cpu="8"))
@@ -243,11 +229,9 @@ async def test_others_are_evicted_only_if_the_whole_group_fits_then() -> None:
     stage.create("small", minimum=3)
     stage.create("large", minimum=5)
 
-    stage.pods(5, "large", priority=10)
-    await stage.schedule()
+    await stage.try_pods(5, "large", priority=10)
     assert not stage.under_test.evicted
-    stage.pods(3, "small", priority=10)
-    await stage.schedule()
+    await stage.try_pods(3, "small", priority=10)
 
     assert len(stage.under_test.evicted) == 1
 
@@ -279,8 +263,7 @@ async def test_many_groups_leave_nothing_behind(count: int) -> None:
 
 async def test_a_group_for_which_there_is_no_room_is_not_tried_again_for_less() -> None:
     stage = Stage()
-    stage.create(minimum=8, pods=8)
-    await stage.schedule()
+    await stage.try_group(minimum=8, pods=8)
 
     stage.under_test.see(a_node("new-0", cpu="2"))
     await stage.later()
@@ -296,8 +279,7 @@ async def test_a_group_for_which_there_is_no_room_is_not_tried_again_for_less() 
 async def test_a_group_that_was_left_alone_for_lack_of_space_is_woken_by_what_is_freed() -> None:
     stage = Stage(nodes=0)
     stage.under_test.see(a_node("new-0", cpu="2", unschedulable=True))
-    stage.create(minimum=2, pods=2)
-    await stage.schedule()
+    await stage.try_group(minimum=2, pods=2)
     (service,) = stage.see(["service"], node_name="new-0", requests={"cpu": "2"})
 
     stage.under_test.see(a_node("new-0", cpu="2"))
@@ -312,8 +294,7 @@ async def test_a_group_that_was_left_alone_for_lack_of_space_is_woken_by_what_is
 
 async def test_a_group_is_tried_in_full_once_it_has_waited_too_long() -> None:
     stage = Stage()
-    stage.create(minimum=8, pods=8)
-    await stage.schedule()
+    await stage.try_group(minimum=8, pods=8)
 
     stage.under_test.clock.advance(400)
     stage.engine.queue.flush_unschedulable_leftover()
@@ -324,8 +305,7 @@ async def test_a_group_is_tried_in_full_once_it_has_waited_too_long() -> None:
 
 async def test_members_that_join_a_group_that_waits_cost_one_attempt_after_its_backoff_and_are_told_why() -> None:
     stage = Stage()
-    stage.create(minimum=8, pods=8)
-    await stage.schedule()
+    await stage.try_group(minimum=8, pods=8)
     for first in range(8, 11):
         stage.pods(1, first=first)
     in_backoff = stage.where("g-8")
@@ -344,8 +324,7 @@ async def test_of_members_of_several_sizes_the_smallest_say_whether_there_may_be
     stage = Stage()
     stage.create(minimum=3)
     stage.pods(2, requests={"cpu": "1500m", "memory": "1Gi"})
-    stage.pods(1, first=2, requests={"cpu": "600m"})
-    await stage.schedule()
+    await stage.try_pods(1, first=2, requests={"cpu": "600m"})
     assert stage.decisions == 1
 
     stage.under_test.see(a_node("new", cpu="600m"))
@@ -357,9 +336,8 @@ async def test_of_members_of_several_sizes_the_smallest_say_whether_there_may_be
 
 async def test_what_a_group_needs_together_is_compared_with_the_cluster_before_any_pod_is_tried() -> None:
     stage = Stage()
-    stage.create(minimum=3, min_resources={"cpu": "5", "example.com/gpu": "2", "pods": "1"}, pods=3)
 
-    await stage.schedule()
+    await stage.try_group(minimum=3, min_resources={"cpu": "5", "example.com/gpu": "2", "pods": "1"}, pods=3)
 
     messages = {write.message for write in stage.under_test.world.written(Unschedulable)}
     assert messages == {"resource gap: cpu: 1000m, example.com/gpu: 2"}
@@ -373,11 +351,9 @@ async def test_what_a_group_needs_together_is_compared_with_the_cluster_before_a
 
 async def test_what_a_group_has_counts_as_free_for_it() -> None:
     stage = Stage()
-    stage.create(minimum=3, min_resources={"cpu": "4"}, pods=3)
-    await stage.schedule()
+    await stage.try_group(minimum=3, min_resources={"cpu": "4"}, pods=3)
 
-    stage.pods(1, first=3)
-    await stage.schedule()
+    await stage.try_pods(1, first=3)
 
     assert len(stage.bound) == 4
 
@@ -404,9 +380,8 @@ async def test_amounts_beyond_reason_do_no_harm(amount: str) -> None:
     stage.create(minimum=2**31 - 1, min_resources={"cpu": amount, "example.com/unknown": amount})
     stage.create("h", minimum=1, min_resources={"memory": amount})
     stage.pods(2)
-    stage.pods(1, "h")
 
-    await stage.schedule()
+    await stage.try_pods(1, "h")
     stage.under_test.see(a_node("new", cpu="2"))
     await stage.later()
 
@@ -415,13 +390,11 @@ async def test_amounts_beyond_reason_do_no_harm(amount: str) -> None:
 
 async def test_a_member_is_replaced_though_others_have_succeeded() -> None:
     stage = Stage()
-    pods = stage.create(minimum=3, pods=3)
-    await stage.schedule()
+    pods = await stage.try_group(minimum=3, pods=3)
 
     stage.engine.handlers.pod_deleted(newer(pods[0].bound_to("n0"), phase="Succeeded"))
     stage.engine.handlers.pod_deleted(newer(pods[1].bound_to("n0"), phase="Failed"))
-    stage.pods(1, first=3)
-    await stage.schedule()
+    await stage.try_pods(1, first=3)
 
     assert "g-3" in stage.bound
 

@@ -45,9 +45,8 @@ class Racks(Groups):
 async def test_all_members_go_to_the_one_domain_that_holds_them() -> None:
     groups = Racks(a=1, b=2, c=1)
     groups.create_in_racks(3)
-    groups.pods(3)
 
-    await groups.schedule()
+    await groups.try_pods(3)
 
     assert len(groups.bound) == 3
     assert groups.racks == {"b"}
@@ -61,9 +60,8 @@ async def test_all_members_go_to_the_one_domain_that_holds_them() -> None:
 async def test_a_group_that_no_domain_holds_is_refused_though_all_nodes_would() -> None:
     groups = Racks(a=1, b=1)
     groups.create_in_racks(3)
-    groups.pods(3)
 
-    await groups.schedule()
+    await groups.try_pods(3)
 
     text = (
         "pod group is unschedulable, 0/2 placements are available, first placement status: "
@@ -80,8 +78,7 @@ async def test_a_refused_group_is_woken_by_what_helps_any_domain() -> None:
     running = a_pod("running", node_name="b-0", requests={"cpu": "2"})
     groups.under_test.see(running)
     groups.create_in_racks(2)
-    groups.pods(2)
-    await groups.schedule()
+    await groups.try_pods(2)
 
     groups.under_test.handlers.pod_deleted(running)
     groups.under_test.clock.advance(60)
@@ -94,9 +91,8 @@ async def test_a_refused_group_is_woken_by_what_helps_any_domain() -> None:
 async def test_a_topology_that_no_node_has_is_no_placement() -> None:
     groups = Racks(a=2)
     groups.create_in_racks(2, key="block")
-    groups.pods(2)
 
-    await groups.schedule()
+    await groups.try_pods(2)
 
     text = f"no feasible placements found, pod group preemption: {NO_VICTIMS}"
     assert groups.problem() == text
@@ -107,9 +103,8 @@ async def test_of_several_domains_the_one_is_chosen_that_holds_most_members_and_
     groups = Racks(a=2, b=2, c=1)
     groups.under_test.see(a_pod("there", node_name="b-0", requests={"cpu": "1"}))
     groups.create_in_racks(2)
-    groups.pods(3)
 
-    await groups.schedule()
+    await groups.try_pods(3)
 
     assert groups.racks == {"b"}  # c holds two of the three; b is fuller than a
 
@@ -118,14 +113,12 @@ async def test_a_member_that_comes_later_joins_the_others() -> None:
     groups = Racks(a=2, b=2)
     groups.under_test.see(a_pod("there", node_name="b-0", requests={"cpu": "1"}))
     groups.create_in_racks(2)
-    pods = groups.pods(2)
-    await groups.schedule()
+    pods = await groups.try_pods(2)
     assert groups.racks == {"b"}
     groups.under_test.see(*(newer(pod, node_name=groups.bound[pod.name]) for pod in pods))
     groups.under_test.handlers.pod_deleted(a_pod("there", node_name="b-0", requests={"cpu": "1"}))
 
-    groups.pods(1, first=2)
-    await groups.schedule()
+    await groups.try_pods(1, first=2)
 
     assert len(groups.bound) == 3
     assert groups.racks == {"b"}
@@ -133,9 +126,8 @@ async def test_a_member_that_comes_later_joins_the_others() -> None:
 
 async def test_a_group_without_constraints_has_all_nodes() -> None:
     groups = Racks(a=1, b=1)
-    groups.create(minimum=3, pods=3)
 
-    await groups.schedule()
+    await groups.try_group(minimum=3, pods=3)
 
     assert len(groups.bound) == 3
 
@@ -145,9 +137,8 @@ async def test_no_member_of_a_constrained_group_evicts_others(keys: tuple[str, .
     groups = Racks(a=1)
     groups.under_test.see(a_pod("low", node_name="a-0", priority=0, requests={"cpu": "2"}))
     groups.create_constrained(2, *keys)
-    groups.pods(2, priority=0)
 
-    await groups.schedule()
+    await groups.try_pods(2, priority=0)
 
     assert groups.under_test.world.notes()[0] == "0/1 nodes are available: 1 Insufficient cpu."
     assert not any(hasattr(write, "victim") for write in groups.under_test.world.writes)
@@ -159,8 +150,7 @@ async def test_an_error_in_one_placement_ends_the_search() -> None:
     pods = groups.pods(2)
     groups.under_test.see(newer(pods[0], node_name="a-0"), newer(pods[1], node_name="b-0"))
 
-    groups.pods(1, first=2)
-    await groups.schedule()
+    await groups.try_pods(1, first=2)
 
     text = "cannot determine domain for already scheduled pods: more than 1 domain found for pod group: a, b"
     assert groups.problem("SchedulerError") == text

@@ -56,9 +56,8 @@ async def test_no_more_leave_than_the_group_needs_and_it_waits_for_them() -> Non
     groups.create(minimum=3, priority=10)
     for number, node in enumerate(("n0", "n0", "n1", "n1")):
         groups.run_pod(f"low-{number}", node, start=number + 1)
-    groups.pods(3)
 
-    await groups.schedule()
+    await groups.try_pods(3)
 
     assert len(groups.victims) == 3
     assert groups.problem() == (
@@ -84,8 +83,7 @@ async def test_members_fit_once_their_victims_are_gone() -> None:
     groups = Preempting()
     groups.create(minimum=2, priority=10)
     low = groups.run_pod("low", "n0")
-    groups.pods(2)
-    await groups.schedule()
+    await groups.try_pods(2)
     assert groups.victims == ["low"]
     groups.under_test.handlers.pod_deleted(low)
     groups.under_test.wait(10)
@@ -100,9 +98,8 @@ async def test_nobody_leaves_for_a_group_that_does_not_fit_even_then() -> None:
     groups = Preempting()
     groups.create(minimum=3, priority=10)
     groups.run_pod("low", "n0")
-    groups.pods(3)
 
-    await groups.schedule()
+    await groups.try_pods(3)
 
     assert groups.victims == []
     assert groups.problem() == (
@@ -115,9 +112,8 @@ async def test_only_pods_of_lower_priority_than_the_groups_own_leave() -> None:
     groups = Preempting()
     groups.create(minimum=2, priority=5)
     groups.run_pod("equal", "n0", priority=5)
-    groups.pods(2)
 
-    await groups.schedule()
+    await groups.try_pods(2)
 
     assert groups.victims == []
     refused = "minCount (2) cannot be satisfied: 1 scheduled, 0 remaining"
@@ -130,9 +126,8 @@ async def test_no_member_evicts_others_by_itself() -> None:
     groups = Preempting()
     groups.create(minimum=3, priority=5)
     groups.run_pod("low", "n0")
-    groups.pods(3)
 
-    await groups.schedule()
+    await groups.try_pods(3)
 
     assert groups.victims == []
     assert groups.under_test.world.notes()[1] == "0/1 nodes are available: 1 Insufficient cpu."
@@ -217,9 +212,8 @@ async def test_a_group_that_is_disrupted_together_leaves_as_a_whole() -> None:
     for number, node in enumerate(("n0", "n1")):
         groups.run_pod(f"other-{number}", node, group="others")
         groups.run_pod(f"high-{number}", node, priority=100)
-    groups.pods(2)
 
-    await groups.schedule()
+    await groups.try_pods(2)
 
     metrics = groups.under_test.metrics
     assert sorted(groups.victims) == ["other-0", "other-1"]
@@ -264,9 +258,8 @@ async def test_of_two_groups_the_one_whose_first_pod_started_earlier_stays() -> 
             groups.run_pod(f"{name}-{number}", f"n{row}", group=name, start=start)
     for row in range(4):
         groups.run_pod(f"high-{row}", f"n{row}", priority=100)
-    groups.pods(2)
 
-    await groups.schedule()
+    await groups.try_pods(2)
 
     assert sorted(groups.victims) == ["younger-0", "younger-1"]
 
@@ -284,9 +277,8 @@ async def test_pods_whose_budget_would_be_violated_stay_if_others_can_leave(pods
         status={"disruptionsAllowed": 0},
     )
     groups.engine.object_handlers.object_changed(POD_DISRUPTION_BUDGET, budget)
-    groups.pods(pods)
 
-    await groups.schedule()
+    await groups.try_pods(pods)
 
     assert groups.victims == ["low", "kept"][:pods]
     counted = sample(groups.under_test.metrics, "scheduler_preemption_pdb_violations_total", preemptor="podgroup")
@@ -312,9 +304,8 @@ async def test_what_is_tried_leaves_no_trace() -> None:
         groups.run_pod(f"low-{number}", f"n{number % 2}", start=number + 1)
     table = groups.engine.cache.table
     before = {name: [pod.name for pod in table.pods_on(name)] for name in ("n0", "n1")}
-    groups.pods(5)
 
-    await groups.schedule()
+    await groups.try_pods(5)
 
     assert {name: [pod.name for pod in table.pods_on(name)] for name in before} == before
 
@@ -365,9 +356,8 @@ async def test_a_group_with_a_topology_preempts_in_one_domain() -> None:
     for rack in ("a", "b"):
         groups.under_test.see(a_pod(f"low-{rack}", node_name=f"{rack}-0", requests={"cpu": "2"}))
     groups.create_in_racks(2, priority=10)
-    groups.pods(2)
 
-    await groups.schedule()
+    await groups.try_pods(2)
 
     assert groups.problem().endswith("pod group preemption: found a placement for podgroup, preempting 1 victims")
 
@@ -376,9 +366,8 @@ async def test_without_the_plugin_nobody_leaves() -> None:
     enabled = default_plugins(GATES).multi_point.enabled
     only = Plugins(multi_point=PluginSet(tuple(each for each in enabled if each.name != "DefaultPreemption")))
     groups = Preempting(only=only)
-    groups.create(minimum=3, priority=10, pods=3)
 
-    await groups.schedule()
+    await groups.try_group(minimum=3, priority=10, pods=3)
 
     text = "minCount (3) cannot be satisfied: 2 scheduled, 0 remaining"
     assert groups.problem() == f"{text}, {RELEASED.removesuffix(', ')}"

@@ -70,8 +70,7 @@ async def test_a_group_comes_runs_and_ends() -> None:
 
 async def test_counts_follow_the_pods() -> None:
     stage = Stage()
-    pods = stage.create(minimum=3, pods=3)
-    await stage.schedule()
+    pods = await stage.try_group(minimum=3, pods=3)
     stage.report("Running", *pods)
 
     status = await stage.status()
@@ -81,8 +80,7 @@ async def test_counts_follow_the_pods() -> None:
 
 async def test_a_pod_that_fails_while_the_others_run_fails_the_group() -> None:
     stage = Stage()
-    pods = stage.create(minimum=3, pods=3)
-    await stage.schedule()
+    pods = await stage.try_group(minimum=3, pods=3)
     stage.report("Running", *pods[:2])
 
     stage.report("Failed", pods[2])
@@ -132,8 +130,7 @@ async def test_nothing_is_written_twice() -> None:
 async def test_a_server_that_does_not_keep_a_count_is_not_told_again_and_again() -> None:
     stage = Stage()
     stage.unknown = {"scheduled": 0}
-    pods = stage.create(minimum=2, pods=2)
-    await stage.schedule()
+    pods = await stage.try_group(minimum=2, pods=2)
     stage.report("Running", *pods)
     assert await stage.phase() == "Running"
     written = len(stage.patches)
@@ -151,8 +148,7 @@ async def test_what_ended_before_this_process_began_still_counts() -> None:
     stage.store("g", status=api.PodGroupStatus(phase="Running", succeeded=1))
     stage.statuses._ended.clear()
     stage.statuses.group_changed(COSCHEDULING_POD_GROUP, None, stage.object())
-    pods = stage.pods(2)
-    await stage.schedule()
+    pods = await stage.try_pods(2)
     stage.report("Running", *pods)
     assert (await stage.status()).running == 2
 
@@ -164,8 +160,7 @@ async def test_what_ended_before_this_process_began_still_counts() -> None:
 
 async def test_another_group_of_the_same_name_begins_anew() -> None:
     stage = Stage()
-    (pod,) = stage.create(minimum=1, pods=1)
-    await stage.schedule()
+    (pod,) = await stage.try_group(minimum=1, pods=1)
     stage.report("Running", pod)
     stage.report("Succeeded", pod)
     assert await stage.phase() == "Finished"
@@ -236,8 +231,7 @@ async def test_a_replica_that_never_leads_remembers_only_so_many_changes(monkeyp
 
 async def test_pods_that_come_after_all_were_deleted_begin_anew() -> None:
     stage = Stage()
-    pods = stage.create(minimum=2, pods=2)
-    await stage.schedule()
+    pods = await stage.try_group(minimum=2, pods=2)
     stage.report("Running", pods[0])
     stage.report("Succeeded", pods[0])
     assert (await stage.status()).succeeded == 1
@@ -270,8 +264,7 @@ class Endings:
 
 async def test_how_a_pod_has_ended_is_read_as_the_watch_does_not_show_it() -> None:
     stage = Stage()
-    pods = stage.create(minimum=2, pods=4)
-    await stage.schedule()
+    pods = await stage.try_group(minimum=2, pods=4)
     stage.report("Running", *pods)
     assert await stage.phase() == "Running"
 

@@ -196,9 +196,8 @@ async def test_a_group_that_can_be_in_no_domain_says_why(level: str, nodes: Sequ
     groups.of(1)
     for number, node in enumerate(nodes):
         groups.pods(1, first=number, node_name=node)
-    groups.pods(1, first=len(nodes))
 
-    await groups.schedule()
+    await groups.try_pods(1, first=len(nodes))
 
     assert groups.note == f"the pod group requires one domain of {level}, and {text}"
     assert groups.bound == {}
@@ -253,9 +252,8 @@ async def test_pods_on_a_node_that_is_gone_keep_their_rack() -> None:
     node = groups.engine.cache.table.node("r1-0")
     assert node is not None
     groups.under_test.handlers.node_deleted(node)
-    groups.pods(1, first=1)
 
-    await groups.schedule()
+    await groups.try_pods(1, first=1)
     while_gone, note = dict(groups.bound), groups.note
     groups.add_node("a/r1", 0)
     groups.under_test.wait(20)
@@ -289,8 +287,7 @@ async def test_a_member_that_comes_later_joins_the_others(required: str, preferr
     groups.leave("r2-0")
     groups.occupy("r1-0", 1)  # fuller now than where the others are
 
-    groups.pods(1, first=2)
-    await groups.schedule()
+    await groups.try_pods(1, first=2)
 
     assert groups.racks == {"r2"}
 
@@ -305,8 +302,7 @@ async def test_a_member_that_comes_later_goes_elsewhere_only_if_its_level_is_pre
     assert groups.racks == {"r1"}
     groups.confirm()
 
-    groups.pods(1, first=2)
-    await groups.schedule()
+    await groups.try_pods(1, first=2)
 
     assert groups.bound.get("g-2", "").partition("-")[0] == node
 
@@ -447,9 +443,8 @@ async def test_pods_are_evicted_in_one_domain_only_and_no_more_than_the_group_ne
             low = a_pod(f"low-{node}-{number}", node_name=node, priority=-1, requests={"cpu": "1"})
             groups.under_test.see(low)
     groups.of(3)
-    groups.pods(3, priority=10)
 
-    await groups.schedule()
+    await groups.try_pods(3, priority=10)
 
     evicted = groups.under_test.evicted
     assert [name.startswith("default/low-r1") for name in evicted] == [True] * 3
