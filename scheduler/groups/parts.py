@@ -18,7 +18,7 @@ from scheduler.cycle.wings import Loop
 from scheduler.framework.events import NAMESPACE
 from scheduler.framework.queued import QueuedGroup
 from scheduler.groups.apis.adapters import AdaptedGroups
-from scheduler.groups.apis.gang_defaults import ProfileGangs
+from scheduler.groups.apis.owners import ProfileGangs
 from scheduler.groups.ignored import IgnoredGroups
 from scheduler.groups.refusals import GroupRefusals
 from scheduler.groups.reservations.reserved_nodes import ReservedNodes

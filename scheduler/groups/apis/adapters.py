@@ -26,11 +26,10 @@ from scheduler.framework.preemption.victims import group_that_goes
 from scheduler.groups.apis.annotations import MAX_SHOWN, NO_ANNOTATIONS, AnnotatedGroups
 from scheduler.groups.apis.composites import CompositeGroups, Composites
 from scheduler.groups.apis.coscheduling import CoschedulingGroups
-from scheduler.groups.apis.gang_defaults import GangDefaults, ProfileGangs
 from scheduler.groups.apis.koordinator import KoordinatorGroups
 from scheduler.groups.apis.kubernetes import KubernetesGroups
 from scheduler.groups.apis.names import named_groups
-from scheduler.groups.apis.owners import OwnedGroups
+from scheduler.groups.apis.owners import GangDefaults, OwnedGroups, ProfileGangs
 from scheduler.groups.apis.volcano import VolcanoGroups
 from scheduler.groups.damaged import DamagedGroups
 from scheduler.state.group_members import MembersByGroup

@@ -9,7 +9,7 @@ first one present counts. How many pods start together follows the workload when
 nothing is never refused for that: if its workload cannot start as a whole, it starts alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -40,7 +40,9 @@ from scheduler.groups.apis.annotations import (
     whole_number,
     wishes,
 )
-from scheduler.groups.apis.gang_defaults import NONE, OWNER, GangDefaults
+
+OWNER: Final = "owner"
+NONE: Final = "none"
 
 _ASKED: Final = f"{GANG_ANNOTATION}: "
 
@@ -55,6 +57,51 @@ _SIZE: Final = "leaderworkerset.sigs.k8s.io/size"
 _OPERATOR: Final = "training.kubeflow.org/operator-name"
 _JOB_OF_OPERATOR: Final = "training.kubeflow.org/job-name"
 _MPI_OPERATOR: Final = "mpi-operator"
+
+
+class ProfileGangs(NamedTuple):
+    """The kinds of workloads that a profile knows."""
+
+    kinds: frozenset[str] = frozenset()
+    """Those that are gangs anyway."""
+
+    watched: frozenset[str] = frozenset()
+    """Those of which gangs can be made."""
+
+
+class GangDefaults:
+    """The value that counts for pods whose template says nothing, kept up to date by `GroupParts`.
+
+    The namespace's label counts for the kinds of workloads that the profile watches; without it, `gangs.kinds` of the
+    profile say of which kinds all are gangs.
+    """
+
+    def __init__(self) -> None:
+        self._profiles: Mapping[str, ProfileGangs] = {}
+        self._labels: dict[str, str] = {}
+        """Namespace with the label → its value."""
+
+    def use(self, profiles: Mapping[str, ProfileGangs]) -> bool:
+        """Take over what profiles say; return whether it is something else."""
+        before, self._profiles = self._profiles, dict(profiles)
+        return before != self._profiles
+
+    def label(self, namespace: str, value: str) -> bool:
+        """Take over a namespace's label, empty for none; return whether it is another one."""
+        before = self._labels.pop(namespace, "")
+        if value:
+            self._labels[namespace] = value
+        return before != value
+
+    def of(self, pod: Pod) -> tuple[str, Collection[str]]:
+        """Return the value that counts for a pod, and the kinds of workloads for which it does; none for no value."""
+        profile = self._profiles.get(pod.spec.scheduler_name)
+        if profile is None or not (profile.kinds or self._labels):
+            return "", ()
+        label = self._labels.get(pod.metadata.namespace)
+        if label is None:
+            return OWNER, profile.kinds
+        return label, profile.watched if label in (OWNER, REPLICATED_JOB) else ()
 
 
 class Workload(NamedTuple):

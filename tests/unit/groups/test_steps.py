@@ -13,7 +13,7 @@ from scheduler.cycle import loop as loop_module
 from scheduler.cycle.steps import in_one_go
 from scheduler.explain.explainer import Explainer
 from scheduler.framework.nodes.nodes import Aspect
-from scheduler.groups.apis.gang_defaults import ProfileGangs
+from scheduler.groups.apis.owners import ProfileGangs
 from scheduler.replay.recorder import _StateAtStart
 from scheduler.runtime.event_stream import EventStream
 from scheduler.state.state_events import PodCounted, PodUncounted
