@@ -155,7 +155,6 @@ def test_a_group_gets_the_node_that_is_kept_for_it_though_another_victim_is_on_a
         life.pod("other", "other")
         life.advance(350)  # it is tried meanwhile
 
-        life.end(*(str(pod) for pod in of_second if pod.node_name == kept))
-        life.advance(20)
+        life.end(*(str(pod) for pod in of_second if pod.node_name == kept), wait=20)
 
         assert "default/first-new" in life.with_node("default")

@@ -30,8 +30,7 @@ def replaced(life: Life, seconds: int, count: int, *, priority: int = 0) -> None
 def test_a_gang_starts_once_its_victims_are_gone_though_their_replacements_come_at_once(priority: int) -> None:
     with without_quota() as life:
         life.set_node(a_node("n1", cpu=2), a_node("n2", cpu=2))
-        life.pods(4, "low")
-        life.advance(5)
+        life.pods(4, "low", wait=5)
         life.group("gang", 4, "team", priority=10)
         replaced(life, HOUR // 4, 4, priority=priority)
 
@@ -53,28 +52,23 @@ def test_nothing_is_kept_for_a_group_that_is_tried_no_more_though_its_pods_are_t
 ) -> None:
     with without_quota() as life:
         life.set_node(a_node("n1", cpu=2), a_node("n2", cpu=2))
-        life.pods(4, "low")
-        life.advance(5)
-        life.group("gang", 4, "team", priority=10)
-        life.advance(1)
+        life.pods(4, "low", wait=5)
+        life.group("gang", 4, "team", priority=10, wait=1)
         assert set(life.engine.nominator.nodes) == {"n1", "n2"}
 
         happens(life)
 
         assert not life.engine.nominator.nodes
-        life.pods(4, "low2")
-        life.advance(60)
+        life.pods(4, "low2", wait=60)
         assert life.running("low2") == 4
 
 
 def test_nominations_from_before_a_restart_end_with_an_attempt_for_which_nobody_leaves() -> None:
     with without_quota() as life:
         life.set_node(a_node("n1", cpu=2))
-        life.pods(1, "high", priority=20)
-        life.advance(5)
+        life.pods(1, "high", priority=20, wait=5)
 
-        life.group("gang", 2, "team", priority=10, status=PodStatus(nominated_node_name="n1"))
-        life.advance(5)
+        life.group("gang", 2, "team", priority=10, status=PodStatus(nominated_node_name="n1"), wait=5)
 
         assert not life.engine.nominator.nodes
         assert life.victims == []
@@ -83,8 +77,7 @@ def test_nominations_from_before_a_restart_end_with_an_attempt_for_which_nobody_
 def test_for_members_beyond_the_minimum_others_are_evicted_soon_and_all_at_once() -> None:
     with without_quota() as life:
         life.set_node(a_node("n1", cpu=3), a_node("n2", cpu=3))
-        life.pods(6, "low")
-        life.advance(5)
+        life.pods(6, "low", wait=5)
         life.group("gang", 5, "team", priority=10, minimum=2)
 
         life.advance(60)
@@ -98,8 +91,7 @@ def test_for_members_beyond_the_minimum_others_are_evicted_soon_and_all_at_once(
 def test_of_members_beyond_the_minimum_as_many_start_as_others_can_make_space_for() -> None:
     with without_quota() as life:
         life.set_node(a_node("n1", cpu=3))
-        life.pods(3, "low")
-        life.advance(5)
+        life.pods(3, "low", wait=5)
         life.group("gang", 5, "team", priority=10, minimum=2)
 
         life.advance(180)
@@ -111,15 +103,11 @@ def test_of_members_beyond_the_minimum_as_many_start_as_others_can_make_space_fo
 def test_a_group_that_waits_for_its_victims_leaves_others_what_theirs_free() -> None:
     with Life(grace=40, longer=-10, without=("CapacityScheduling",)) as life:
         life.set_node(a_node("n1", cpu=4))
-        life.pod("slow", "low", cpu=2)
-        life.advance(5)
-        life.group("first", 2, "team", cpu=2, priority=10)
-        life.advance(1)
+        life.pod("slow", "low", cpu=2, wait=5)
+        life.group("first", 2, "team", cpu=2, priority=10, wait=1)
         life.set_node(a_node("n2", cpu=2, labels={"zone": "b"}))
-        life.pods(2, "low")
-        life.advance(5)
-        life.group("second", 1, "team", cpu=2, priority=10, node_selector={"zone": "b"})
-        life.advance(60)
+        life.pods(2, "low", wait=5)
+        life.group("second", 1, "team", cpu=2, priority=10, node_selector={"zone": "b"}, wait=60)
 
         assert life.victims == ["low/slow", "low/low0", "low/low1"]
         assert life.with_node() == ["team/first-0", "team/first-1", "team/second-0"]
@@ -132,17 +120,13 @@ def test_no_member_takes_what_is_kept_for_another_one_and_leaves_it_what_others_
             for number in range(cpu):
                 life.pod(f"{name}-{number}", "low", priority=0 if (name, number) < ("n2", 1) else 5)
         life.advance(5)
-        life.group("first", 2, "team", priority=10)
-        life.advance(5)
+        life.group("first", 2, "team", priority=10, wait=5)
         life.end("low/n2-0")
-        life.group("second", 2, "team", priority=20, node_selector={"zone": "b"})
-        life.advance(20)
+        life.group("second", 2, "team", priority=20, node_selector={"zone": "b"}, wait=20)
 
-        life.end("low/n2-1")
-        life.advance(60)
+        life.end("low/n2-1", wait=60)
         waiting = life.with_node("team")
-        life.end("low/n1-0", "low/n3-0")
-        life.advance(60)
+        life.end("low/n1-0", "low/n3-0", wait=60)
 
         assert waiting == []
         assert (life.running("team"), len(life.victims)) == (4, 4)
@@ -151,37 +135,27 @@ def test_no_member_takes_what_is_kept_for_another_one_and_leaves_it_what_others_
 def test_a_pod_that_evicts_again_waits_for_its_new_victims_and_leaves_a_group_what_was_freed_for_it() -> None:
     with Life(grace=HOUR, without=("CapacityScheduling",)) as life:
         life.set_node(a_node("n1", cpu=4))
-        life.pods(4, "low")
-        life.advance(5)
-        life.pod("pod", "team", priority=15)
-        life.advance(5)
-        life.group("gang", 1, "team", cpu=2, priority=10)
-        life.advance(5)
+        life.pods(4, "low", wait=5)
+        life.pod("pod", "team", priority=15, wait=5)
+        life.group("gang", 1, "team", cpu=2, priority=10, wait=5)
         first = list(life.victims)
-        life.pod("higher", "other", priority=20)
-        life.advance(5)
-        life.end(first[0])
-        life.advance(20)
-        life.end(*first[1:])
-        life.advance(20)
+        life.pod("higher", "other", priority=20, wait=5)
+        life.end(first[0], wait=20)
+        life.end(*first[1:], wait=20)
 
         assert (len(first), len(life.victims)) == (3, 4)
         assert life.with_node("team") == ["team/gang-0"]
-        life.end(life.victims[-1])
-        life.advance(20)
+        life.end(life.victims[-1], wait=20)
         assert life.with_node("team") == ["team/gang-0", "team/pod"]
 
 
 def test_nothing_is_kept_for_a_group_whose_victims_are_on_a_node_that_is_no_longer_for_it() -> None:
     with Life(grace=10 - HOUR, longer=HOUR, without=("CapacityScheduling",)) as life:
         life.set_node(a_node("n1", cpu=2), a_node("n2", cpu=2))
-        life.pods(2, "low", cpu=2)
-        life.advance(5)
-        life.group("gang", 2, "team", cpu=2, priority=10)
-        life.advance(12)
+        life.pods(2, "low", cpu=2, wait=5)
+        life.group("gang", 2, "team", cpu=2, priority=10, wait=12)
         lost = next(pod.node_name for pod in life.engine.pods.values() if pod.is_deleting)
-        life.pod("lone", "low2", cpu=1)
-        life.advance(5)
+        life.pod("lone", "low2", cpu=1, wait=5)
         assert life.running("low2") == 0
 
         life.set_node(a_node(lost, cpu=2, taints=(Taint(key="dead", effect="NoExecute"),)))

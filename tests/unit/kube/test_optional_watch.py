@@ -169,8 +169,6 @@ async def test_an_api_server_that_does_not_say_whether_it_serves_a_resource_is_i
             setup.clock.advance(BEGIN_SECONDS + 1.0)
             await until(lambda: not setup.deadlines.overdue())
 
-        assert True
-
 
 async def test_only_the_lists_of_what_is_watched_are_made_empty(tmp_path: Path) -> None:
     paths = ("/api/v1/pods", "/apis/metrics.k8s.io/v1/pods", "/api/v1/namespaces/a/pods", "/api/v1", "/apis")

@@ -34,7 +34,10 @@ def a_team(name: str, cpu: int = 0, **fields: Any) -> DeclaredShare:
 
 
 class Life(Scheduler):
-    """Quota, with or without DefaultPreemption; an evicted pod ends after its grace period."""
+    """Quota, with or without DefaultPreemption; an evicted pod ends after its grace period.
+
+    `wait`: how many seconds pass after what a call does.
+    """
 
     def __init__(
         self,
@@ -99,23 +102,35 @@ class Life(Scheduler):
         if (pod := self.engine.pods.get(uid)) is not None:
             self.engine.handlers.pod_deleted(pod)
 
-    def pod(self, name: str, team: str = "a", cpu: int = 1, gpus: int = 0, **fields: Any) -> fw.Pod:
+    def _wait(self, seconds: float) -> None:
+        if seconds:
+            self.advance(seconds)
+
+    def pod(
+        self, name: str, team: str = "a", cpu: int = 1, gpus: int = 0, *, wait: float = 0.0, **fields: Any
+    ) -> fw.Pod:
         """Let a pod come."""
         requests = {"cpu": cpu, GPU: gpus} if gpus else {"cpu": cpu}
         pod = a_pod(name, namespace=team, scheduler_name=PROFILE, requests=requests, **fields)
         self.create(pod)
+        self._wait(wait)
         return pod
 
-    def pods(self, count: int, team: str = "a", **fields: Any) -> list[fw.Pod]:
-        return [self.pod(f"{team}{number}", team, **fields) for number in range(count)]
+    def pods(self, count: int, team: str = "a", *, wait: float = 0.0, **fields: Any) -> list[fw.Pod]:
+        pods = [self.pod(f"{team}{number}", team, **fields) for number in range(count)]
+        self._wait(wait)
+        return pods
 
-    def group(self, name: str, count: int, team: str = "a", *, minimum: int | None = None, **fields: Any) -> None:
+    def group(
+        self, name: str, count: int, team: str = "a", *, minimum: int | None = None, wait: float = 0.0, **fields: Any
+    ) -> None:
         """Let a PodGroup come, and its pods."""
         metadata = GroupedMeta(name=name, namespace=team, uid=f"group {team}/{name}", resource_version="1")
         spec = api.PodGroupSpec(min_member=count if minimum is None else minimum)
         self.put(COSCHEDULING_POD_GROUP, api.PodGroup(metadata=metadata, spec=spec))
         for number in range(count):
             self.pod(f"{name}-{number}", team, labels={api.POD_GROUP_LABEL: name}, **fields)
+        self._wait(wait)
 
     def quota(self, team: str, minimum: int = 0, maximum: int | None = None, gpus: int = 0) -> None:
         """Let an ElasticQuota come, or change."""
@@ -128,9 +143,10 @@ class Life(Scheduler):
         spec = ElasticQuotaSpec(least, most)
         self.put(ELASTIC_QUOTA, ElasticQuota(metadata, spec, ElasticQuotaStatus(None)))
 
-    def end(self, *names: str) -> None:
+    def end(self, *names: str, wait: float = 0.0) -> None:
         """Let pods be gone at once."""
         self.delete(*[pod for pod in self.engine.pods.values() if str(pod) in names])
+        self._wait(wait)
 
     def with_node(self, team: str = "") -> list[str]:
         """The pods that have a node, sorted."""

@@ -36,8 +36,7 @@ def test_a_claimant_keeps_its_nomination_while_its_victims_end_though_default_pr
 ) -> None:
     with Life(*teams(), grace=30, order=order, cpu=1000) as life:
         life.pods(4, "c")
-        life.pods(10, "b")
-        life.advance(5)
+        life.pods(10, "b", wait=5)
         claimant = life.pod("claimant", "a", cpu=4)
         churning(life, HOUR // 4)
 
@@ -63,8 +62,7 @@ def test_a_claimant_that_does_not_fit_when_its_victims_are_gone_does_not_block_t
     with evicting_within(25, default_preemption=default_preemption) as life:
         life.set_node(a_node("n", cpu=1000))
         life.pods(8, "a")
-        big = life.pod("big", "a", cpu=3, priority=5)
-        life.advance(5)
+        big = life.pod("big", "a", cpu=3, priority=5, wait=5)
         assert len(life.victims) == 3
         life.pod("by-another-scheduler", "b", node_name="n")
 
@@ -78,8 +76,7 @@ def test_a_node_is_kept_for_a_claimant_whatever_the_priority_of_those_who_borrow
     """Nodes are short, not quota: pods that come in the victims' stead would take what these leave at once."""
     with Life(*teams(spare=10), grace=30, default_preemption=False, cpu=10) as life:
         life.pods(4, "c")
-        life.pods(10, "b", priority=5)
-        life.advance(5)
+        life.pods(10, "b", priority=5, wait=5)
         claimant = life.pod("claimant", "a", cpu=4)
         churning(life, HOUR // 2, priority=5)
 
@@ -90,10 +87,8 @@ def test_a_node_is_kept_for_a_claimant_whatever_the_priority_of_those_who_borrow
 def test_nobody_is_evicted_in_vain_for_a_pod_behind_an_older_one_of_another_share() -> None:
     with evicting_within(25) as life:
         life.set_node(a_node("n", cpu=1000))
-        life.pods(3, "a")
-        life.advance(1)
-        more_important = life.pod("more-important", "b", cpu=3, priority=10)
-        life.advance(60)
+        life.pods(3, "a", wait=1)
+        more_important = life.pod("more-important", "b", cpu=3, priority=10, wait=60)
         big = life.pod("big", "a", cpu=3, priority=5)
 
         life.advance(120)
@@ -110,8 +105,7 @@ def test_two_shares_do_not_evict_each_other_for_what_neither_of_them_borrows() -
     with Life(*shares, grace=10, default_preemption=False, order="DominantShare") as life:
         life.set_node(a_node("n", cpu=4, memory="100Gi"))
         life.create(a_pod("memory", namespace="b", scheduler_name=PROFILE, requests={"memory": "50Gi"}))
-        life.pods(4, "b")
-        life.advance(5)
+        life.pods(4, "b", wait=5)
         for name in ("a0", "a1"):
             life.create(a_pod(name, namespace="a", scheduler_name=PROFILE, requests={"cpu": 1, "memory": "1Gi"}))
 
@@ -125,8 +119,7 @@ def test_of_two_claimants_the_first_gets_what_is_freed_first() -> None:
     with Life(grace=25, default_preemption=False, quotas={"a": 1, "b": 0, "c": 1}, cpu=10) as life:
         life.pods(2, "b")
         first = life.pod("first", "a")
-        life.pod("second", "a")
-        life.advance(15)
+        life.pod("second", "a", wait=15)
         other = life.pod("other", "c")
 
         life.advance(12)
@@ -143,8 +136,7 @@ def test_members_beyond_the_minimum_do_not_take_what_was_freed_for_another() -> 
         for number in range(3):
             life.pod(f"g-{number}", "a", labels={POD_GROUP_LABEL: "g"})
         life.group("g", 0, "a", minimum=2)
-        later = life.pod("later", "a")
-        life.advance(60)
+        later = life.pod("later", "a", wait=60)
 
         assert life.outcome(later).node == "n"
         assert (life.running("a"), len(life.victims)) == (3, 3)
@@ -153,8 +145,7 @@ def test_members_beyond_the_minimum_do_not_take_what_was_freed_for_another() -> 
 def test_members_of_a_group_that_lacks_only_nodes_are_nominated_where_its_quota_evicts() -> None:
     with Life(*teams(spare=10), grace=20, longer=15, default_preemption=False, cpu=10) as life:
         life.pods(4, "c")
-        life.pods(6, "b", priority=5)
-        life.advance(5)
+        life.pods(6, "b", priority=5, wait=5)
         life.group("gang", 2, "a")
         churning(life, HOUR // 4, borrowers=6, priority=5)
 
@@ -166,14 +157,10 @@ def test_a_claimant_that_counts_on_the_victims_of_another_keeps_its_node_until_t
     """Its own victim ends first; DefaultPreemption is asked about it then, as only the node is full."""
     shares = (ROOT, a_team("a", 2, reclaim="Any"), a_team("b"), a_team("c", 2, reclaim="Any"))
     with Life(*shares, grace=20, cpu=4) as life:
-        life.pods(6, "b")
-        life.advance(1)
-        life.pod("first", "a", cpu=2)
-        life.advance(1)
-        second = life.pod("second", "c", cpu=2)
-        life.advance(1)
-        life.end(*life.victims[2:])
-        life.advance(60)
+        life.pods(6, "b", wait=1)
+        life.pod("first", "a", cpu=2, wait=1)
+        second = life.pod("second", "c", cpu=2, wait=1)
+        life.end(*life.victims[2:], wait=60)
 
         assert life.outcome(second).node == "n"
         assert len(life.victims) == 4
@@ -194,11 +181,9 @@ def test_a_pod_keeps_the_node_that_default_preemption_frees_while_another_is_tri
         life.set_node(a_node("n", cpu=2))
         life.set_node(a_node("m", cpu=2))
         life.pods(4, "b")
-        life.pod("too-large", "c", cpu=4)
-        life.advance(20)
+        life.pod("too-large", "c", cpu=4, wait=20)
         life.pod("lower", "free", cpu=2)
-        important = life.pod("important", "b", cpu=2, priority=10)
-        life.advance(20)
+        important = life.pod("important", "b", cpu=2, priority=10, wait=20)
 
         assert life.outcome(important).node
         assert len(life.victims) == 2
@@ -209,10 +194,8 @@ def test_nobody_is_evicted_for_quota_that_is_only_reserved_for_a_pod_that_then_f
         life.set_node(a_node("n", cpu=2))
         life.set_node(a_node("m", cpu=2))
         life.pods(4, "b")
-        life.pod("too-large", "c", cpu=4)
-        life.advance(20)
-        important = life.pod("important", "b", cpu=2, priority=10)
-        life.advance(20)
+        life.pod("too-large", "c", cpu=4, wait=20)
+        important = life.pod("important", "b", cpu=2, priority=10, wait=20)
 
         assert life.outcome(important).node
         assert len(life.victims) == 2
@@ -227,16 +210,12 @@ def test_a_pod_keeps_the_node_that_default_preemption_frees_while_victims_of_ano
         grace=30,
     ) as life:
         life.set_node(a_node("m", cpu=2))
-        life.pod("free", "free", cpu=2)
-        life.advance(1)
+        life.pod("free", "free", cpu=2, wait=1)
         life.set_node(a_node("n", cpu=7))
-        life.pods(2, "b", cpu=3, priority=1)
-        life.advance(1)
-        important = life.pod("important", "b", cpu=2, priority=10)
-        life.advance(15)
+        life.pods(2, "b", cpu=3, priority=1, wait=1)
+        important = life.pod("important", "b", cpu=2, priority=10, wait=15)
         taking_back = life.pod("taking-back", "a", cpu=4)
-        life.pod("lower", "free", cpu=2)
-        life.advance(60)
+        life.pod("lower", "free", cpu=2, wait=60)
 
         assert life.outcome(important).node == "m"
         assert life.outcome(taking_back).node == "n"

@@ -37,8 +37,7 @@ def test_spare_members_of_an_elastic_gang_go_before_a_strict_one_is_broken(share
             life.quota("a", 4)
             life.quota("b", 4)
         gangs(life, {"elastic": 2, "strict": 4}, "n1", "n2")
-        life.pods(2, "b")
-        life.advance(60)
+        life.pods(2, "b", wait=60)
 
         assert life.running("b") == 2
         assert victims(life) == {"elastic": 2}
@@ -47,8 +46,7 @@ def test_spare_members_of_an_elastic_gang_go_before_a_strict_one_is_broken(share
 def test_one_gang_is_broken_and_not_two() -> None:
     with Life(*SHARES, grace=5, default_preemption=False) as life:
         gangs(life, {"one": 4, "two": 4}, "n", "n")
-        life.pod("mine", "b", cpu=3)
-        life.advance(60)
+        life.pod("mine", "b", cpu=3, wait=60)
 
         assert life.running("b") == 1
         assert len(victims(life)) == 1

@@ -24,8 +24,7 @@ def test_equal_pods_start_in_the_order_in_which_they_came_however_often_they_are
 ) -> None:
     with Life(DeclaredShare("a", minimum={"cpu": 1}, namespaces=("a",), **policies), order=order, cpu=100) as life:
         for number in range(12):
-            life.pod(f"a{number:02}")
-            life.advance(10)
+            life.pod(f"a{number:02}", wait=10)
         started = []
         for _ in range(12):
             life.advance(1800)
@@ -37,15 +36,11 @@ def test_equal_pods_start_in_the_order_in_which_they_came_however_often_they_are
 
 def test_a_group_that_has_started_keeps_no_quota_but_its_own() -> None:
     with Life(COMPANY, *TEAMS, cpu=1000) as life:
-        life.pods(6, "b", cpu=8)
-        life.advance(5)
-        life.group("g", 4)
-        life.advance(3600)
-        life.end(*(f"b/b{number}" for number in range(5)))
-        life.advance(30)
+        life.pods(6, "b", cpu=8, wait=5)
+        life.group("g", 4, wait=3600)
+        life.end(*(f"b/b{number}" for number in range(5)), wait=30)
 
-        life.pod("large", "b", cpu=36)
-        life.advance(30)
+        life.pod("large", "b", cpu=36, wait=30)
 
         assert life.with_node() == ["a/g-0", "a/g-1", "a/g-2", "a/g-3", "b/b5", "b/large"]
 
@@ -60,8 +55,7 @@ def test_a_guarantee_is_got_back_on_nodes_where_no_share_lends_anything(order: s
         for number in range(8):
             life.create(a_pod(f"b{number}", namespace="b", requests={"cpu": 1}, node_name="n"))
 
-        pod = life.pod("a0", cpu=4)
-        life.advance(120)
+        pod = life.pod("a0", cpu=4, wait=120)
 
         assert life.outcome(pod).node == "n"
         assert len(life.victims) == 4
@@ -76,10 +70,8 @@ def test_a_group_that_may_evict_is_tried_with_all_its_members_however_often_it_w
         life.pods(2, "b")
         life.group("g", 3, "b", priority=5, gpus=1)
         life.pod("large", "b", gpus=2)
-        life.pod("small", "b")
-        life.advance(405)
-        life.end("b/small")
-        life.advance(1)
+        life.pod("small", "b", wait=405)
+        life.end("b/small", wait=1)
         life.pod("late", "b", gpus=1)
 
         life.advance(1200)
@@ -90,16 +82,13 @@ def test_a_group_that_may_evict_is_tried_with_all_its_members_however_often_it_w
 def test_a_guaranteed_pod_that_lacks_only_a_node_is_tried_when_others_begin_to_borrow() -> None:
     with Life(ROOT, a_team("a", 4, reclaim="Any"), a_team("b", 2), default_preemption=False, grace=1) as life:
         life.set_node(a_node("x", cpu=4))
-        life.pod("first", "b", cpu=2)
-        life.advance(5)
-        pod = life.pod("a0", cpu=4)
-        life.advance(60)
+        life.pod("first", "b", cpu=2, wait=5)
+        pod = life.pod("a0", cpu=4, wait=60)
         assert life.victims == []
 
         life.set_node(a_node("y", cpu=2, labels={"zone": "y"}))
         life.advance(30)
-        life.pod("second", "b", cpu=2, node_selector={"zone": "y"})
-        life.advance(30)
+        life.pod("second", "b", cpu=2, node_selector={"zone": "y"}, wait=30)
 
         assert life.victims == ["b/first"]
         assert life.outcome(pod).node == "x"
@@ -107,15 +96,12 @@ def test_a_guaranteed_pod_that_lacks_only_a_node_is_tried_when_others_begin_to_b
 
 def test_no_pod_is_evicted_where_one_that_its_user_deleted_leaves_enough() -> None:
     with Life(ROOT, a_team("a", 2, reclaim="Any"), a_team("b", 2), cpu=100) as life:
-        borrowing = life.pods(3, "b")
-        life.advance(5)
+        borrowing = life.pods(3, "b", wait=5)
         life.update(newer(life.engine.pods[borrowing[2].uid], deletion_timestamp="2026-01-01T00:00:00Z"))
-        pod = life.pod("a0", cpu=2)
-        life.advance(20)
+        pod = life.pod("a0", cpu=2, wait=20)
         assert life.victims == []
 
-        life.end("b/b2")
-        life.advance(20)
+        life.end("b/b2", wait=20)
 
         assert life.outcome(pod).node == "n"
 
@@ -124,20 +110,16 @@ def test_no_pod_is_evicted_where_one_that_its_user_deleted_leaves_enough() -> No
 def test_a_pod_that_its_user_deleted_leaves_its_quota_though_its_node_is_gone(group: bool) -> None:
     with Life(ROOT, a_team("a", 2, reclaim="Any"), a_team("b", 2)) as life:
         life.set_node(a_node("old", cpu=1))
-        leaving = life.pod("leaving", "b")
-        life.advance(5)
+        leaving = life.pod("leaving", "b", wait=5)
         life.set_node(a_node("n", cpu=100))
-        life.pods(2, "b")
-        life.advance(5)
+        life.pods(2, "b", wait=5)
         life.update(newer(life.engine.pods[leaving.uid], deletion_timestamp="2026-01-01T00:00:00Z"))
         life.remove_node(a_node("old", cpu=1))
 
-        life.group("g", 2) if group else life.pod("a0", cpu=2)
-        life.advance(20)
+        life.group("g", 2) if group else life.pod("a0", cpu=2, wait=20)
         assert life.victims == []
 
-        life.end("b/leaving")
-        life.advance(20)
+        life.end("b/leaving", wait=20)
 
         assert life.running("a") == (2 if group else 1)
 
@@ -146,16 +128,13 @@ def test_what_a_quota_borrows_is_counted_without_a_pod_that_leaves_a_cordoned_no
     shares = DeclaredShare("root", minimum={"cpu": 1}), a_team("a", 2, reclaim="Any"), a_team("b", 3)
     with Life(*shares, default_preemption=False) as life:
         life.set_node(a_node("old", cpu=3))
-        leaving = life.pod("leaving", "b", cpu=3)
-        life.advance(5)
+        leaving = life.pod("leaving", "b", cpu=3, wait=5)
         life.set_node(a_node("n", cpu=2))
-        life.pod("b1", "b")
-        life.advance(5)
+        life.pod("b1", "b", wait=5)
         life.set_node(a_node("old", cpu=3, unschedulable=True))
         life.update(newer(life.engine.pods[leaving.uid], deletion_timestamp="2026-01-01T00:00:00Z"))
 
-        life.pod("a0", cpu=2)
-        life.advance(20)
+        life.pod("a0", cpu=2, wait=20)
 
         assert life.victims == []
 
@@ -164,13 +143,10 @@ def test_members_that_are_nominated_beyond_the_minimum_of_their_group_cost_their
     shares = [a_team("a", 4, reclaim="Any"), a_team("b", 2), a_team("c", 2, reclaim="Any")]
     with Life(ROOT, *shares, grace=60, cpu=100) as life:
         life.pods(2, "a")
-        life.pods(6, "b")
-        life.advance(5)
-        life.group("g", 4, minimum=2)
-        life.advance(5)
+        life.pods(6, "b", wait=5)
+        life.group("g", 4, minimum=2, wait=5)
 
-        life.pods(2, "c")
-        life.advance(200)
+        life.pods(2, "c", wait=200)
 
         assert all(each.startswith("b/") for each in life.victims)
         assert life.running("c") == 2
@@ -181,12 +157,9 @@ def test_a_group_gets_what_went_for_it_before_a_pod_that_evicted_later() -> None
         order="DominantShare", default_preemption=False, grace=5, quotas={"a": 1, "b": 1, "c": 3}, cpu=100
     ) as life:
         life.pod("c1", "c")
-        life.pods(3, "b")
-        life.advance(1)
-        life.group("g", 2, "c")
-        life.advance(3)
-        life.pod("a6", "a")
-        life.advance(2.5)
+        life.pods(3, "b", wait=1)
+        life.group("g", 2, "c", wait=3)
+        life.pod("a6", "a", wait=2.5)
 
         assert life.with_node("c") == ["c/c1", "c/g-0", "c/g-1"]
         life.advance(5)
@@ -200,11 +173,9 @@ def test_a_group_that_takes_what_it_is_guaranteed_has_what_was_freed_before_a_po
         life.pod("b0", "b")
         life.pods(2, "c")
         life.pod("g-2", labels={POD_GROUP_LABEL: "g"})
-        life.pod("b1", "b")
-        life.advance(60)
+        life.pod("b1", "b", wait=60)
 
-        life.end("a/g-0")
-        life.advance(60)
+        life.end("a/g-0", wait=60)
 
         assert life.with_node() == ["a/g-1", "a/g-2", "b/b0", "c/c0", "c/c1"]
         assert life.victims == []
@@ -214,15 +185,13 @@ def test_a_group_that_loses_a_member_has_its_space_before_a_newer_pod_and_evicts
     with Life(grace=0, quotas={"a": 3, "b": 1, "c": 4}, cpu=100) as life:
         life.pod("c0", "c")
         life.pods(5, "a")
-        life.group("g", 3, "c", minimum=2)
-        life.advance(10)
+        life.group("g", 3, "c", minimum=2, wait=10)
         newest = a_pod("newer", namespace="c", scheduler_name=PROFILE, requests={"cpu": 1})
         life.create(newer(newest, preemption_policy="Never"))
         life.advance(60)
         (first, second) = [each for each in life.with_node("c") if each.startswith("c/g")]
 
-        life.end(first)
-        life.advance(60)
+        life.end(first, wait=60)
 
         assert len(life.with_node("c")) == 3
         assert (first in life.with_node("c"), second in life.with_node("c")) == (False, True)

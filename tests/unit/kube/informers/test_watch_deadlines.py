@@ -58,8 +58,6 @@ async def test_a_silent_watch_that_is_opened_again_goes_on(tmp_path: Path) -> No
         setup.clock.advance(PROGRESS_SECONDS + 1.0)
         await until(lambda: not setup.deadlines.overdue())
 
-        assert True
-
 
 @pytest.mark.parametrize("status", [401, 403])
 async def test_a_watch_that_is_refused_from_the_start_is_overdue(tmp_path: Path, status: int) -> None:
@@ -102,8 +100,6 @@ async def test_trouble_of_the_api_server_is_no_fault_of_the_watch(tmp_path: Path
             setup.clock.advance(BEGIN_SECONDS + 1.0)
             await until(lambda: PODS not in setup.deadlines.overdue())
 
-        assert True
-
 
 async def test_trouble_with_discovery_is_trouble_with_every_watch_and_with_the_first_comparison(tmp_path: Path) -> None:
     api = WatchApi()
@@ -114,8 +110,6 @@ async def test_trouble_with_discovery_is_trouble_with_every_watch_and_with_the_f
         await until(lambda: setup.starts)
         setup.clock.advance(BEGIN_SECONDS + 1.0)
         await until(lambda: not setup.deadlines.overdue())
-
-        assert True
 
 
 async def test_an_api_server_that_cannot_be_reached_is_no_fault_of_the_watch(
@@ -135,8 +129,6 @@ async def test_an_api_server_that_cannot_be_reached_is_no_fault_of_the_watch(
             for _ in range(2):
                 setup.clock.advance(BEGIN_SECONDS + 1.0)
                 await until(lambda: not setup.deadlines.overdue())
-
-        assert True
 
 
 async def test_an_api_server_that_takes_a_request_and_says_nothing_is_in_trouble(
