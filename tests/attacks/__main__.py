@@ -3,7 +3,6 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 from tests.attacks.catalog import ATTACKS
@@ -12,8 +11,6 @@ from tests.bench.wire import Refused, WireError
 from tests.controlplane import BuildError, KubectlError, ProcessError
 
 FAILURES: Final = (BuildError, KubectlError, ProcessError, Refused, WireError)
-
-HERE: Final = Path(__file__).parents[2]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,7 +36,6 @@ def attacked(name: str, options: argparse.Namespace) -> bool:
             attack,
             options.nodes,
             options.seconds,
-            options.checkout.resolve(),
             lambda phase, figures: print(line(phase, figures), flush=True),
         )
     except FAILURES as error:
@@ -56,9 +52,6 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--list", action="store_true", help="say what there is")
     result.add_argument("--nodes", type=int, default=1_000, help="fake nodes (default: %(default)s)")
     result.add_argument("--seconds", type=float, default=15, help="of each phase (default: %(default)s)")
-    result.add_argument(
-        "--checkout", type=Path, default=HERE, metavar="DIR", help="whose scheduler is attacked (default: this one)"
-    )
     return result
 
 

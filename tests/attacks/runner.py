@@ -1,12 +1,9 @@
 """Runs one attack: a new control plane, the scheduler as it is shipped, and plain pods before, during and after."""
 
-import importlib.util
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
-from types import ModuleType
 from typing import Final
 
 from tests.attacks.attack import Attack, Object, Target
@@ -17,7 +14,8 @@ from tests.bench.background import Threads
 from tests.bench.board import Board
 from tests.bench.measure import PLAIN, start_observer
 from tests.bench.wire import Request, Server
-from tests.controlplane import Component, ControlPlane, a_node
+from tests.cluster.loadmaster import install_rbac, start
+from tests.controlplane import ControlPlane, a_node
 
 WANTED_RATE: Final = 0.8
 """Of the rate before the attack."""
@@ -73,8 +71,8 @@ class Outcome:
         return found
 
 
-def run(attack: Attack, nodes: int, seconds: float, checkout: Path, tell: Callable[[str, Figures], None]) -> Outcome:
-    """Run an attack against the scheduler of a checkout; `tell` gets each phase's name and figures.
+def run(attack: Attack, nodes: int, seconds: float, tell: Callable[[str, Figures], None]) -> Outcome:
+    """Run an attack; `tell` gets each phase's name and figures.
 
     Raises Refused if the API server does not take the objects, WireError, or what the control plane raises.
     """
@@ -87,7 +85,8 @@ def run(attack: Attack, nodes: int, seconds: float, checkout: Path, tell: Callab
         create_all(api, (a_node(name, zone=f"zone-{number % 3}") for number, name in enumerate(names)))
         for namespace in (HOSTILE, "warm-up", "before", "during", "after"):
             controlplane.create_namespace(namespace)
-        scheduler = start_scheduler(controlplane, checkout)
+        install_rbac(controlplane)
+        scheduler = start(controlplane)
         log = stack.enter_context(start_observer(controlplane).log.open())
         load = PlainLoad(server, api, scheduler, Board(log.read))
 
@@ -108,25 +107,6 @@ def run(attack: Attack, nodes: int, seconds: float, checkout: Path, tell: Callab
         usage.wait_quiet([scheduler], SETTLE_SECONDS)
         after = phase("after")
         return Outcome(before, replace(during, peak_memory=max(during.peak_memory, memory.peak)), after)
-
-
-def start_scheduler(controlplane: ControlPlane, checkout: Path) -> Component:
-    """Start the scheduler of a checkout as its own tests do, with the RBAC that it ships."""
-    loadmaster = module_of(checkout / "tests" / "cluster" / "loadmaster.py")
-    loadmaster.install_rbac(controlplane)
-    # Not from the current directory, which is first on the path otherwise.
-    environment = {"PYTHONPATH": str(checkout), "PYTHONSAFEPATH": "1"}
-    started: Component = loadmaster.start(controlplane, env=environment)
-    return started
-
-
-def module_of(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("loadmaster_of_checkout", path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @contextmanager

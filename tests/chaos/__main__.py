@@ -12,10 +12,10 @@ from tests.chaos.stage import a_stage
 from tests.controlplane import BuildError, ProcessError
 
 
-async def run(plans: list[Plan], replicas: int) -> list[Outcome]:
+async def run(plans: list[Plan]) -> list[Outcome]:
     """Play the rounds and tell about each."""
     outcomes = []
-    async with a_stage(replicas) as stage:
+    async with a_stage() as stage:
         if not stage.clock.can_step:
             print("no C compiler: clocks are not stepped")
         rounds = Rounds(stage)
@@ -34,25 +34,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument(
-        "--first", type=int, default=1, help="begin with this round, as after a run that was interrupted"
-    )
     parser.add_argument("--round", type=int, help="play this round only")
     parser.add_argument("--fault", choices=sorted(KINDS), help="play as many rounds that have this kind of fault")
-    parser.add_argument("--without-ends", action="store_true", help="leave out faults by which processes end or stop")
-    parser.add_argument("--replicas", type=int, default=2)
     parser.add_argument("--show", action="store_true", help="print the plans and play nothing")
     given = parser.parse_args()
-    numbers = [given.round] if given.round else itertools.count(given.first)
+    numbers = [given.round] if given.round else itertools.count(1)
     found = (plan_round(given.seed, number) for number in numbers)
     plans = [*itertools.islice((plan for plan in found if not given.fault or plan.has(given.fault)), given.rounds)]
-    if given.without_ends:
-        plans = [plan.without_ends() for plan in plans]
     if given.show:
         print("\n".join(f"SEED={plan.seed} ROUND={plan.number}: {plan}" for plan in plans))
         return 0
     try:
-        outcomes = asyncio.run(run(plans, given.replicas))
+        outcomes = asyncio.run(run(plans))
     except (BuildError, ProcessError) as error:
         print(error, file=sys.stderr)
         return 2

@@ -11,8 +11,6 @@ from tests.chaos.rounds import Outcome, Rounds
 from tests.chaos.stage import a_stage
 from tests.controlplane import BuildError, ProcessError
 
-REPLICAS = 2
-
 Play = Callable[[Plan], Outcome]
 
 
@@ -21,7 +19,7 @@ def play(pytestconfig: pytest.Config) -> Iterator[Play]:
     """Plays a round and returns what came of it."""
     capture = pytestconfig.pluginmanager.getplugin("capturemanager")
     with asyncio.Runner() as runner:
-        entering = a_stage(REPLICAS)
+        entering = a_stage()
         try:
             with capture.global_and_fixture_disabled():  # a first build takes minutes and shows how far it is
                 stage = runner.run(entering.__aenter__())

@@ -5,7 +5,7 @@ are kinds see each of them; the other faults of a round, all times and all sizes
 """
 
 import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 
@@ -110,10 +110,6 @@ class Plan:
     def has(self, kind: str) -> bool:
         """Whether a fault of this kind is among them."""
         return any(fault.kind == kind for fault in self.faults)
-
-    def without_ends(self) -> "Plan":
-        """The same, but nobody ends or loses the Lease: what is wrong in memory stays there to be seen."""
-        return replace(self, faults=tuple(fault for fault in self.faults if fault.kind not in PROCESSES))
 
     def rng(self, purpose: str) -> random.Random:
         """A generator of its own for everything else that is drawn."""

@@ -30,6 +30,8 @@ from tests.controlplane.processes import free_port
 TIMING: Final = Timing(lease=4.0, renew=2.5, retry=0.5)
 """Of the election: a leader that cannot renew for 2.5 s ends."""
 
+REPLICAS: Final = 2
+
 CONFIGURATION: Final[Object] = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
     "kind": "KubeSchedulerConfiguration",
@@ -78,7 +80,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def a_stage(replicas: int = 1) -> AsyncIterator[Stage]:
+async def a_stage() -> AsyncIterator[Stage]:
     """Start everything and wait until the scheduler is ready. Raises ProcessError or BuildError."""
     async with AsyncExitStack() as stack:
         cluster = ControlPlane()
@@ -91,7 +93,7 @@ async def a_stage(replicas: int = 1) -> AsyncIterator[Stage]:
         clock = Clock(cluster.directory, await asyncio.to_thread(build, cluster.directory))
         options = [f"--config={written(cluster.directory / 'chaos-config.json', CONFIGURATION)}", *TIMING.flags]
         started = []
-        for number in range(replicas):
+        for number in range(REPLICAS):
             name = f"loadmaster-{number}"
             proxy, through = a_proxy(cluster, name)
             await stack.enter_async_context(proxy)
