@@ -93,9 +93,10 @@ class Coscheduled(Grouping):
         await self.schedule()
         return pods
 
-    async def later(self, seconds: float = 20.0) -> int:
-        """Let backoffs end, and try what is there to try."""
-        self.under_test.clock.advance(seconds)
+    async def later(self, *seen: fw.Node) -> int:
+        """Hear of nodes, let backoffs end, and try what is there to try."""
+        self.under_test.see(*seen)
+        self.under_test.clock.advance(20.0)
         self.engine.queue.flush_backoff_completed()
         return await self.schedule()
 

@@ -47,8 +47,7 @@ async def test_a_node_that_comes_brings_the_whole_group_back() -> None:
     await stage.try_group(minimum=6, pods=6)
     assert (stage.decisions, stage.bound) == (1, {})
 
-    stage.under_test.see(a_node("new", cpu="2"))
-    await stage.later()
+    await stage.later(a_node("new", cpu="2"))
 
     assert stage.decisions == 2
     assert len(stage.bound) == 6
@@ -112,8 +111,7 @@ async def test_members_beyond_the_minimum_that_fit_nowhere_wait_without_the_othe
 
     await stage.try_group(minimum=3, pods=6)
     assert len(stage.bound) == 4
-    stage.under_test.see(a_node("new", cpu="2"))
-    await stage.later()
+    await stage.later(a_node("new", cpu="2"))
 
     assert len(stage.bound) == 6
 
@@ -177,8 +175,7 @@ async def test_the_only_member_that_waits_for_events_may_be_deleted() -> None:
     stage.engine.handlers.pod_deleted(refused[0])
     await stage.later()
     assert stage.wait_counts() == {("NodeResourcesFit",): 1, (): 4}
-    stage.under_test.see(a_node("new", cpu="2"))
-    await stage.later()
+    await stage.later(a_node("new", cpu="2"))
 
     assert len(stage.bound) == 5
 
@@ -211,8 +208,7 @@ async def test_a_group_that_is_deleted_keeps_its_pods_from_the_nodes() -> None:
     pods = await stage.try_group(minimum=5, pods=5)
 
     stage.delete()
-    stage.under_test.see(a_node("new", cpu="8"))
-    await stage.later()
+    await stage.later(a_node("new", cpu="8"))
 
     assert not stage.bound
     assert stage.decisions == 1
@@ -265,12 +261,10 @@ async def test_a_group_for_which_there_is_no_room_is_not_tried_again_for_less() 
     stage = Stage()
     await stage.try_group(minimum=8, pods=8)
 
-    stage.under_test.see(a_node("new-0", cpu="2"))
-    await stage.later()
+    await stage.later(a_node("new-0", cpu="2"))
     assert stage.decisions == 1
     assert stage.wait_counts() == {("NodeResourcesFit",): 4, (): 4}
-    stage.under_test.see(a_node("new-1", cpu="2"))
-    await stage.later()
+    await stage.later(a_node("new-1", cpu="2"))
 
     assert stage.decisions == 2
     assert len(stage.bound) == 8
@@ -282,8 +276,7 @@ async def test_a_group_that_was_left_alone_for_lack_of_space_is_woken_by_what_is
     await stage.try_group(minimum=2, pods=2)
     (service,) = stage.see(["service"], node_name="new-0", requests={"cpu": "2"})
 
-    stage.under_test.see(a_node("new-0", cpu="2"))
-    await stage.later()
+    await stage.later(a_node("new-0", cpu="2"))
     while_full = dict(stage.bound)
     stage.engine.handlers.pod_deleted(service)
     await stage.later()
@@ -327,8 +320,7 @@ async def test_of_members_of_several_sizes_the_smallest_say_whether_there_may_be
     await stage.try_pods(1, first=2, requests={"cpu": "600m"})
     assert stage.decisions == 1
 
-    stage.under_test.see(a_node("new", cpu="600m"))
-    await stage.later()
+    await stage.later(a_node("new", cpu="600m"))
 
     assert stage.decisions == 2
     assert len(stage.bound) == 3
@@ -341,11 +333,9 @@ async def test_what_a_group_needs_together_is_compared_with_the_cluster_before_a
 
     messages = {write.message for write in stage.under_test.world.written(Unschedulable)}
     assert messages == {"resource gap: cpu: 1000m, example.com/gpu: 2"}
-    stage.under_test.see(a_node("new", cpu="1"))
-    await stage.later()
+    await stage.later(a_node("new", cpu="1"))
     assert stage.decisions == 1
-    stage.under_test.see(a_node("gpus", allocatable={"example.com/gpu": "2"}))
-    await stage.later()
+    await stage.later(a_node("gpus", allocatable={"example.com/gpu": "2"}))
     assert len(stage.bound) == 3
 
 
@@ -382,8 +372,7 @@ async def test_amounts_beyond_reason_do_no_harm(amount: str) -> None:
     stage.pods(2)
 
     await stage.try_pods(1, "h")
-    stage.under_test.see(a_node("new", cpu="2"))
-    await stage.later()
+    await stage.later(a_node("new", cpu="2"))
 
     assert sorted(stage.bound) in ([], ["h-0"])
 

@@ -35,14 +35,19 @@ def on_node_add(hint: Hint, key: Callable[[Pod], Hashable] | None) -> ClusterEve
     return ClusterEventWithHint(ClusterEvent(NODE, Action.ADD), hint, key)
 
 
+def asking() -> tuple[Hint, QueueUnderTest]:
+    """A hint for nodes that come, which answers alike about pods of one team, and its queue."""
+    hint = Hint()
+    return hint, a_queue(on_node_add(hint, team))
+
+
 def refused(queue: QueueUnderTest, uids: Sequence[str], labels: dict[str, str], *plugins: str) -> None:
     for uid in uids:
         queue.refused(a_waiting_pod(uid, labels=labels), *(plugins or (FIT,)))
 
 
 def test_one_pod_is_asked_for_all_of_its_key_and_all_of_them_move() -> None:
-    hint = Hint()
-    queue = a_queue(on_node_add(hint, team))
+    hint, queue = asking()
     refused(queue, ["a1", "a2", "a3"], TEAM_A)
     refused(queue, ["b1", "b2"], TEAM_B)
 
@@ -63,8 +68,7 @@ def test_without_a_key_every_pod_is_asked() -> None:
 
 
 def test_pods_of_one_key_that_other_plugins_refused_too_are_asked_apart() -> None:
-    hint = Hint()
-    queue = a_queue(on_node_add(hint, team))
+    hint, queue = asking()
     refused(queue, ["a1"], TEAM_A)
     refused(queue, ["a2"], TEAM_A, FIT, VOLUMES)
 
@@ -74,8 +78,7 @@ def test_pods_of_one_key_that_other_plugins_refused_too_are_asked_apart() -> Non
 
 
 def test_pods_that_no_interested_plugin_refused_are_not_asked_about() -> None:
-    hint = Hint()
-    queue = a_queue(on_node_add(hint, team))
+    hint, queue = asking()
     refused(queue, ["a1"], TEAM_A, VOLUMES)
 
     queue.move_all(NODE_ADD, None, "a")
@@ -85,8 +88,7 @@ def test_pods_that_no_interested_plugin_refused_are_not_asked_about() -> None:
 
 
 def test_a_pod_that_changes_while_it_waits_is_asked_with_its_new_like() -> None:
-    hint = Hint()
-    queue = a_queue(on_node_add(hint, team))
+    _, queue = asking()
     refused(queue, ["a1", "a2"], TEAM_A)
 
     queue.update(None, a_waiting_pod("a2", labels=TEAM_B, version=2))
@@ -96,8 +98,7 @@ def test_a_pod_that_changes_while_it_waits_is_asked_with_its_new_like() -> None:
 
 
 def test_a_pre_check_leaves_out_single_pods_of_a_group() -> None:
-    hint = Hint()
-    queue = a_queue(on_node_add(hint, team))
+    _, queue = asking()
     refused(queue, ["a1", "a2"], TEAM_A)
 
     queue.move_all(NODE_ADD, None, "a", lambda pod: pod.uid == "a2")
@@ -128,8 +129,7 @@ def test_pods_whose_key_fails_are_asked_one_by_one(
 
 
 def test_an_empty_group_is_forgotten() -> None:
-    hint = Hint()
-    queue = a_queue(on_node_add(hint, team))
+    hint, queue = asking()
     refused(queue, ["a1"], TEAM_A)
 
     queue.delete("a1")
@@ -139,8 +139,7 @@ def test_an_empty_group_is_forgotten() -> None:
 
 
 def test_a_tenth_of_the_events_is_timed() -> None:
-    hint = Hint()
-    queue = a_queue(on_node_add(hint, team))
+    _, queue = asking()
     refused(queue, ["a1"], TEAM_A)
 
     for _ in range(20):

@@ -1,9 +1,11 @@
 """Groups of pods that take back what is guaranteed to their share."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+import pytest
 
 from plugins.contrib.coscheduling.plugin import Coscheduling
 from scheduler import framework as fw
@@ -28,6 +30,13 @@ def a_group(stage: Sharing, *cpus: str, memory: str = "0", **fields: Any) -> lis
     ]
 
 
+async def try_group(stage: Sharing, *cpus: str, **fields: Any) -> list[fw.Pod]:
+    """Let such a group come, and be tried."""
+    pods = a_group(stage, *cpus, **fields)
+    await stage.schedule()
+    return pods
+
+
 class Stage(Sharing):
     """Two teams with four cores each; `b` uses all eight, spread over the nodes."""
 
@@ -40,13 +49,29 @@ class Stage(Sharing):
         self.run("b", 8, nodes or ("n",))
 
 
-async def test_a_group_takes_back_what_all_of_its_pods_need_and_no_more() -> None:
-    stage = Stage()
-    a_group(stage, "1", "1", "1")
+FOUR = ("n", "m", "o", "p")
+"""Nodes of two cores each."""
 
-    await stage.schedule()
 
-    assert stage.evicted == ["b/b-5", "b/b-6", "b/b-7"]
+@pytest.mark.parametrize(
+    ("nodes", "protected", "cpus", "evicted"),
+    [
+        pytest.param((), "", "111", "567", id="what all of its pods need, and no more"),
+        pytest.param((), "", "11111", "", id="nobody for more than its share is guaranteed"),
+        pytest.param((), "7", "111", "456", id="nobody under a budget where others may go"),
+        pytest.param(FOUR, "", "22", "2367", id="those where all of it fits"),
+        pytest.param(FOUR, "2", "22", "1357", id="those on nodes that have none under a budget"),
+    ],
+)
+async def test_a_group_takes_back(nodes: Sequence[str], protected: str, cpus: str, evicted: str) -> None:
+    """`cpus`: of each of its pods; `protected` and `evicted`: the numbers of pods of `b`."""
+    stage = Stage(*nodes, cpu="2" if nodes else "64")
+    if protected:
+        stage.protect(f"b-{protected}", "b")
+
+    await try_group(stage, *cpus)
+
+    assert stage.evicted == [f"b/b-{number}" for number in evicted]
     assert not any(name.startswith("g") for name in stage.placed)
 
 
@@ -70,8 +95,7 @@ async def test_it_takes_nothing_back_before_a_pod_was_tried_that_was_woken_for_t
 
 async def test_it_starts_when_the_last_of_them_is_gone() -> None:
     stage = Stage()
-    a_group(stage, "1", "1", "1")
-    await stage.schedule()
+    await try_group(stage, "1", "1", "1")
     leaving = [stage.leave(name) for name in ("b-5", "b-6", "b-7")]
     await stage.schedule(400)
     assert len(stage.evicted) == 3
@@ -85,8 +109,7 @@ async def test_it_starts_when_the_last_of_them_is_gone() -> None:
 
 async def test_what_the_first_victims_leave_is_kept_for_it() -> None:
     stage = Stage()
-    a_group(stage, "1", "1", "1")
-    await stage.schedule()
+    await try_group(stage, "1", "1", "1")
     stage.pod("late", namespace="b", priority=1000)
 
     await stage.end(stage.leave("b-7"))
@@ -101,8 +124,7 @@ async def test_what_the_first_victims_leave_is_kept_for_it() -> None:
 
 async def test_its_nominations_end_with_the_attempt_in_which_it_does_not_fit_though_all_victims_are_gone() -> None:
     stage = Stage()
-    members = a_group(stage, "1", "1", "1")
-    await stage.schedule()
+    members = await try_group(stage, "1", "1", "1")
     for member in members:
         stage.under_test.see(newer(member, nominated_node_name=stage.engine.nominator.node_of(member.uid)))
     stage.pod("of-another-scheduler", namespace="b", node_name="n")
@@ -119,58 +141,26 @@ async def test_what_leaves_anyway_is_kept_for_a_group_that_counts_on_it() -> Non
     stage = Stage("n", "m", cpu="4")
     for name in ("b-0", "b-2"):
         stage.leave(name)
-    members = a_group(stage, "1", "1", "1", "1")
 
-    await stage.schedule()
+    members = await try_group(stage, "1", "1", "1", "1")
 
     assert len(stage.evicted) == 2
     nodes = [stage.engine.nominator.node_of(member.uid) for member in members]
     assert sum(Counter(nodes)[name] for name in ("n", "m")) == 4
 
 
-async def test_a_group_that_wants_more_than_its_share_is_guaranteed_evicts_nobody() -> None:
-    stage = Stage()
-    a_group(stage, "1", "1", "1", "1", "1")
-
-    await stage.schedule()
-
-    assert stage.evicted == []
-
-
 async def test_nobody_is_evicted_if_the_nodes_have_no_space_for_all_of_it() -> None:
     stage = Stage("n", "m")
-    a_group(stage, "1", "1", "1", memory="40Gi")
 
-    await stage.schedule()
+    await try_group(stage, "1", "1", "1", memory="40Gi")
 
     assert stage.evicted == []
-
-
-async def test_victims_are_chosen_where_all_of_it_fits() -> None:
-    stage = Stage("n", "m", "o", "p", cpu="2")
-    a_group(stage, "2", "2")
-
-    await stage.schedule()
-
-    assert stage.evicted == ["b/b-2", "b/b-3", "b/b-6", "b/b-7"]
-
-
-async def test_so_they_are_on_nodes_that_have_none_under_a_budget() -> None:
-    stage = Stage("n", "m", "o", "p", cpu="2")
-    stage.protect("b-2", "b")
-    a_group(stage, "2", "2")
-
-    await stage.schedule()
-
-    assert len(stage.evicted) == 4
-    assert "b/b-2" not in stage.evicted
 
 
 async def test_without_a_policy_it_waits() -> None:
     stage = Stage(team=a_team("a", cpu="4"))
-    a_group(stage, "1", "1", "1")
 
-    await stage.schedule()
+    await try_group(stage, "1", "1", "1")
 
     assert stage.evicted == []
 
@@ -186,21 +176,10 @@ async def test_a_group_that_may_not_preempt_waits() -> None:
     assert stage.evicted == []
 
 
-async def test_budgets_are_kept_where_others_may_go() -> None:
-    stage = Stage()
-    stage.protect("b-7", "b")
-    a_group(stage, "1", "1", "1")
-
-    await stage.schedule()
-
-    assert stage.evicted == ["b/b-4", "b/b-5", "b/b-6"]
-
-
 async def test_members_that_are_not_alike_are_decided_about() -> None:
     stage = Stage()
-    members = a_group(stage, "2", "1")
 
-    await stage.schedule()
+    members = await try_group(stage, "2", "1")
 
     assert stage.evicted == ["b/b-5", "b/b-6", "b/b-7"]
     assert [stage.engine.nominator.node_of(each.uid) for each in members] == ["n", "n"]
@@ -221,8 +200,7 @@ async def test_a_group_whose_evictions_fail_is_tried_again() -> None:
 
 async def test_a_group_that_goes_frees_what_was_kept_for_it() -> None:
     stage = Stage()
-    members = a_group(stage, "1", "1", "1")
-    await stage.schedule()
+    members = await try_group(stage, "1", "1", "1")
     for name in ("b-5", "b-6", "b-7"):
         stage.delete(stage.leave(name))
     stage.pods(3, "b", first=8)
@@ -259,9 +237,8 @@ async def test_an_elastic_quota_takes_its_minimum_back_for_a_group() -> None:
     for namespace in ("a", "b"):
         stage.quota(namespace, minimum={"cpu": "2"}, maximum={"cpu": "4"})
     stage.run("b", 4)
-    a_group(stage, "1", "1")
 
-    await stage.schedule()
+    await try_group(stage, "1", "1")
 
     assert stage.evicted == ["b/b-2", "b/b-3"]
 
