@@ -53,11 +53,10 @@ class Preempting(Groups):
 
 async def test_no_more_leave_than_the_group_needs_and_it_waits_for_them() -> None:
     groups = Preempting(nodes=2)
-    groups.create(minimum=3, priority=10)
     for number, node in enumerate(("n0", "n0", "n1", "n1")):
         groups.run_pod(f"low-{number}", node, start=number + 1)
 
-    await groups.try_pods(3)
+    await groups.try_group(minimum=3, priority=10, pods=3)
 
     assert len(groups.victims) == 3
     assert groups.problem() == (
@@ -81,9 +80,8 @@ async def test_no_more_leave_than_the_group_needs_and_it_waits_for_them() -> Non
 
 async def test_members_fit_once_their_victims_are_gone() -> None:
     groups = Preempting()
-    groups.create(minimum=2, priority=10)
     low = groups.run_pod("low", "n0")
-    await groups.try_pods(2)
+    await groups.try_group(minimum=2, priority=10, pods=2)
     assert groups.victims == ["low"]
     groups.under_test.handlers.pod_deleted(low)
     groups.under_test.wait(10)
@@ -96,10 +94,9 @@ async def test_members_fit_once_their_victims_are_gone() -> None:
 
 async def test_nobody_leaves_for_a_group_that_does_not_fit_even_then() -> None:
     groups = Preempting()
-    groups.create(minimum=3, priority=10)
     groups.run_pod("low", "n0")
 
-    await groups.try_pods(3)
+    await groups.try_group(minimum=3, priority=10, pods=3)
 
     assert groups.victims == []
     assert groups.problem() == (
@@ -110,10 +107,9 @@ async def test_nobody_leaves_for_a_group_that_does_not_fit_even_then() -> None:
 
 async def test_only_pods_of_lower_priority_than_the_groups_own_leave() -> None:
     groups = Preempting()
-    groups.create(minimum=2, priority=5)
     groups.run_pod("equal", "n0", priority=5)
 
-    await groups.try_pods(2)
+    await groups.try_group(minimum=2, priority=5, pods=2)
 
     assert groups.victims == []
     refused = "minCount (2) cannot be satisfied: 1 scheduled, 0 remaining"
@@ -124,10 +120,9 @@ async def test_only_pods_of_lower_priority_than_the_groups_own_leave() -> None:
 
 async def test_no_member_evicts_others_by_itself() -> None:
     groups = Preempting()
-    groups.create(minimum=3, priority=5)
     groups.run_pod("low", "n0")
 
-    await groups.try_pods(3)
+    await groups.try_group(minimum=3, priority=5, pods=3)
 
     assert groups.victims == []
     assert groups.under_test.world.notes()[1] == "0/1 nodes are available: 1 Insufficient cpu."
