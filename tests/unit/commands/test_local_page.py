@@ -213,8 +213,7 @@ async def test_any_other_answer_is_one_sentence_of_plain_text(
     ],
 )
 async def test_who_gets_no_token_is_told_why(tmp_path: Path, answer: Answer, status: int, sentence: str) -> None:
-    api = FakeApi().on(TOKEN, answer)
-    async with browsing(tmp_path, api) as browser:
+    async with browsing(tmp_path, FakeApi().on(TOKEN, answer)) as browser:
         await browser.open()
         got, text, _ = await browser.get(f"{browser.place}debug/page/")
 

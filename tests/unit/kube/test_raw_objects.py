@@ -39,8 +39,7 @@ def stored(**spec: Any) -> dict[str, Any]:
 
 
 async def read(directory: Path, *answers: Answer, pod: Pod = POD) -> FoundPod | None:
-    api = FakeApi().on(GET, *answers)
-    async with fake_client(directory, api) as client:
+    async with fake_client(directory, FakeApi().on(GET, *answers)) as client:
         return await RawPods(client, AT_ONCE).read(pod)
 
 

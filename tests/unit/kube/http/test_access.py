@@ -51,8 +51,7 @@ def test_an_accepted_call_starts_the_time_anew() -> None:
 
 async def test_a_401_is_a_refusal_and_any_other_answer_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(credentials_module, "REJECTED_SECONDS", 0.01)
-    api = FakeApi().on("POST /x", Answer(401), Answer(500), Answer(401))
-    async with fake_client(tmp_path, api) as client:
+    async with fake_client(tmp_path, FakeApi().on("POST /x", Answer(401), Answer(500), Answer(401))) as client:
         for refused in (True, False, True):
             await client.call(POST, "/x")
             assert (client.access.refused_since is not None) is refused

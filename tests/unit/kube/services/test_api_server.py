@@ -16,8 +16,7 @@ VERSION = "GET /version"
 
 
 async def asked(tmp_path: Path, answer: Answer) -> ApiServer:
-    api = FakeApi().on(VERSION, answer)
-    async with fake_client(tmp_path, api) as client:
+    async with fake_client(tmp_path, FakeApi().on(VERSION, answer)) as client:
         return await ask_api_server(client)
 
 

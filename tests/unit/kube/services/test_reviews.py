@@ -46,9 +46,7 @@ async def test_a_token_is_asked_about(tmp_path: Path) -> None:
     ("fields", "error"), [({}, ""), ({"authenticated": False, "error": "token has expired"}, "token has expired")]
 )
 async def test_a_token_that_is_not_accepted(tmp_path: Path, fields: dict[str, Any], error: str) -> None:
-    api = FakeApi().on(TOKENS, status(**fields))
-
-    async with reviews(tmp_path, api) as asked:
+    async with reviews(tmp_path, FakeApi().on(TOKENS, status(**fields))) as asked:
         verdict = await asked.review_token("secret")
 
     assert (verdict.authenticated, verdict.error) == (False, error)
@@ -102,8 +100,7 @@ async def test_a_refusal_is_no_answer_and_does_not_tell_the_token(tmp_path: Path
 
 
 async def read_client_ca(directory: Path, answer: Answer, trusted: list[str]) -> None:
-    api = FakeApi().on(CONFIG_MAP, answer)
-    async with fake_client(directory, api) as client:
+    async with fake_client(directory, FakeApi().on(CONFIG_MAP, answer)) as client:
         await ClusterClientCA(client, trusted.append).read()
 
 
