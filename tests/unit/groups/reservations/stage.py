@@ -23,13 +23,14 @@ START = 1_700_000_000.0
 
 
 class Stage(Coscheduled):
-    """Its nodes have two cores each, unless the test says otherwise."""
+    """Its nodes have two cores each, unless the test says otherwise; the first of them are `full`."""
 
-    def __init__(self, *plugins: type[fw.Plugin], **options: Any) -> None:
+    def __init__(self, *plugins: type[fw.Plugin], full: int = 0, **options: Any) -> None:
         super().__init__(*plugins, **options)
         self.clock = self.under_test.clock
         self.use()
         self.reservations.wall_clock = lambda: START + self.clock()
+        self.fill(*(f"n{number}" for number in range(full)))
 
     @property
     def reservations(self) -> Reservations:

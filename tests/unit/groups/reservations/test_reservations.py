@@ -13,8 +13,7 @@ from tests.unit.groups.reservations.stage import START, WAIT, Stage
 
 
 async def test_a_group_that_has_waited_for_long_has_as_many_nodes_reserved_as_it_needs() -> None:
-    stage = Stage(nodes=4)
-    stage.fill("n0", "n1", "n2", "n3")
+    stage = Stage(nodes=4, full=4)
     stage.annotated(2, 2, requests={"cpu": "2"})
 
     await stage.schedule()
@@ -82,8 +81,7 @@ async def test_without_reservations_small_pods_take_what_the_group_waits_for() -
 
 
 async def test_a_pod_that_a_reservation_refused_is_tried_as_soon_as_that_ends() -> None:
-    stage = Stage()
-    stage.fill("n0")
+    stage = Stage(full=1)
     members = stage.annotated(1, 1, requests={"cpu": "2"})
     stage.running("second", "n1", cpu="1")
     await stage.wait_long()
@@ -104,8 +102,7 @@ async def test_a_pod_that_a_reservation_refused_is_tried_as_soon_as_that_ends() 
 
 
 async def test_turning_reservations_off_ends_one_at_once() -> None:
-    stage = Stage()
-    stage.fill("n0")
+    stage = Stage(full=1)
     stage.running("second", "n1", cpu="1")
     await stage.waiting_long(1, 1, requests={"cpu": "2"})
     stage.small("small")
@@ -120,8 +117,7 @@ async def test_turning_reservations_off_ends_one_at_once() -> None:
 
 
 async def test_a_group_that_no_empty_nodes_would_hold_gets_no_reservation() -> None:
-    stage = Stage(nodes=3)
-    stage.fill("n0")
+    stage = Stage(nodes=3, full=1)
 
     await stage.waiting_long(4, 4, requests={"cpu": "2"})
 
@@ -166,8 +162,7 @@ async def test_a_group_of_higher_priority_takes_over() -> None:
 
 
 async def test_a_group_of_higher_priority_that_would_fit_nowhere_takes_nothing_over() -> None:
-    stage = Stage(nodes=2)
-    stage.fill("n0", "n1")
+    stage = Stage(nodes=2, full=2)
     stage.annotated(2, 2, "low", requests={"cpu": "2"})
     await stage.waiting_long(3, 3, "too-large", requests={"cpu": "2"}, priority=10)
 
@@ -177,8 +172,7 @@ async def test_a_group_of_higher_priority_that_would_fit_nowhere_takes_nothing_o
 
 
 async def test_of_equal_priority_the_group_that_has_waited_longest_keeps_its_nodes() -> None:
-    stage = Stage(nodes=2)
-    stage.fill("n0", "n1")
+    stage = Stage(nodes=2, full=2)
     stage.annotated(2, 2, "early", requests={"cpu": "2"})
     await stage.schedule()
     await stage.wait(1)
@@ -193,8 +187,7 @@ async def test_of_equal_priority_the_group_that_has_waited_longest_keeps_its_nod
 
 
 async def test_a_reservation_of_which_nothing_comes_is_given_up_and_others_have_their_turn() -> None:
-    stage = Stage(nodes=2)
-    stage.fill("n0", "n1")
+    stage = Stage(nodes=2, full=2)
     stage.annotated(2, 2, "early", requests={"cpu": "2"})
     await stage.schedule()
     await stage.wait(1)
@@ -243,8 +236,7 @@ async def test_a_group_that_a_plugin_of_others_refuses_gets_no_nodes_idle_or_bus
 
 
 async def test_the_group_is_told_what_is_reserved_and_why_it_is_so_no_longer() -> None:
-    stage = Stage(nodes=2)
-    stage.fill("n0")
+    stage = Stage(nodes=2, full=1)
 
     await stage.waiting_long(2, 2, requests={"cpu": "2"})
     await stage.wait(PATIENCE + 1)
@@ -299,8 +291,7 @@ async def test_a_time_that_was_known_is_not_waited_for_once_no_announced_end_is_
 
 
 async def test_a_group_that_loses_a_pod_it_needs_loses_its_nodes() -> None:
-    stage = Stage(nodes=2)
-    stage.fill("n0", "n1")
+    stage = Stage(nodes=2, full=2)
     members = await stage.waiting_long(2, 2, requests={"cpu": "2"})
 
     stage.end(members[0])
@@ -311,8 +302,7 @@ async def test_a_group_that_loses_a_pod_it_needs_loses_its_nodes() -> None:
 
 
 async def test_a_group_whose_minimum_has_changed_has_other_nodes() -> None:
-    stage = Stage(nodes=4)
-    stage.fill("n0", "n1", "n2", "n3")
+    stage = Stage(nodes=4, full=4)
     stage.create(minimum=2)
     stage.pods(3, requests={"cpu": "2"})
     await stage.wait_long()
@@ -338,8 +328,7 @@ async def test_a_group_that_requires_a_rack_has_nodes_of_one_rack() -> None:
 
 
 async def test_after_a_restart_a_group_has_waited_for_as_long_as_the_conditions_of_its_pods_say() -> None:
-    stage = Stage(nodes=1)
-    stage.fill("n0")
+    stage = Stage(nodes=1, full=1)
     refused = PodCondition(
         type="PodScheduled",
         status="False",
@@ -358,8 +347,7 @@ async def test_after_a_restart_a_group_has_waited_for_as_long_as_the_conditions_
 
 
 async def test_a_pod_with_an_odd_condition_has_not_waited_before() -> None:
-    stage = Stage(nodes=1)
-    stage.fill("n0")
+    stage = Stage(nodes=1, full=1)
     odd = PodCondition(type="PodScheduled", status="False", reason="Unschedulable", last_transition_time="long ago")
     (pod,) = stage.annotated(1, 1, requests={"cpu": "2"})
     stage.under_test.see(
@@ -375,8 +363,7 @@ async def test_a_pod_with_an_odd_condition_has_not_waited_before() -> None:
 async def test_a_choice_that_fails_is_logged_and_leaves_the_group_without_a_reservation(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    stage = Stage(nodes=1)
-    stage.fill("n0")
+    stage = Stage(nodes=1, full=1)
     stage.annotated(1, 1, requests={"cpu": "2"})
     await stage.schedule()
 
