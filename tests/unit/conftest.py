@@ -10,10 +10,15 @@ from tests.fakes import run
 from tests.fakes.engine import CHECKS
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Forget what another test has made before the fixtures of this one make theirs."""
+    CHECKS.clear()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Generator[None]:
     """Check at the end of a test that all which its engines believe is consistent."""
-    CHECKS.clear()
     yield
     for check in CHECKS:
         check()
