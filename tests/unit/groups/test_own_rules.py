@@ -34,16 +34,18 @@ class Stage(Coscheduled):
         return Counter(tuple(sorted(queued.unschedulable_plugins)) for queued in waiting)
 
 
-async def test_members_that_would_fit_wait_for_the_others() -> None:
-    stage = Stage()
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
 
+
+async def test_members_that_would_fit_wait_for_the_others(stage: Stage) -> None:
     await stage.try_group(minimum=8, pods=8)
 
     assert stage.wait_counts() == {("NodeResourcesFit",): 4, (): 4}
 
 
-async def test_a_node_that_comes_brings_the_whole_group_back() -> None:
-    stage = Stage()
+async def test_a_node_that_comes_brings_the_whole_group_back(stage: Stage) -> None:
     await stage.try_group(minimum=6, pods=6)
     assert (stage.decisions, stage.bound) == (1, {})
 
@@ -53,8 +55,7 @@ async def test_a_node_that_comes_brings_the_whole_group_back() -> None:
     assert len(stage.bound) == 6
 
 
-async def test_an_event_that_helps_no_member_brings_no_group_back() -> None:
-    stage = Stage()
+async def test_an_event_that_helps_no_member_brings_no_group_back(stage: Stage) -> None:
     await stage.try_group(minimum=6, pods=6)
 
     node = a_node("n0", cpu="2", labels={"a": "b"})
@@ -79,8 +80,7 @@ async def test_a_group_that_fails_again_waits_for_its_backoff() -> None:
     assert len(stage.bound) == 50
 
 
-async def test_of_two_gangs_that_want_the_same_room_one_gets_it_all() -> None:
-    stage = Stage()
+async def test_of_two_gangs_that_want_the_same_room_one_gets_it_all(stage: Stage) -> None:
     for group in ("g", "h"):
         stage.create(group, minimum=4)
     for number in range(4):
@@ -106,9 +106,7 @@ async def test_a_member_that_comes_once_the_minimum_runs_is_placed_at_once() -> 
     assert len(stage.bound) == 5
 
 
-async def test_members_beyond_the_minimum_that_fit_nowhere_wait_without_the_others() -> None:
-    stage = Stage()
-
+async def test_members_beyond_the_minimum_that_fit_nowhere_wait_without_the_others(stage: Stage) -> None:
     await stage.try_group(minimum=3, pods=6)
     assert len(stage.bound) == 4
     await stage.later(a_node("new", cpu="2"))
@@ -116,8 +114,7 @@ async def test_members_beyond_the_minimum_that_fit_nowhere_wait_without_the_othe
     assert len(stage.bound) == 6
 
 
-async def test_a_member_that_dies_is_replaced() -> None:
-    stage = Stage()
+async def test_a_member_that_dies_is_replaced(stage: Stage) -> None:
     pods = await stage.try_group(minimum=4, pods=4)
 
     stage.engine.handlers.pod_deleted(newer(pods[1].bound_to("n0"), phase="Failed"))
@@ -126,8 +123,7 @@ async def test_a_member_that_dies_is_replaced() -> None:
     assert "g-4" in stage.bound
 
 
-async def test_a_replacement_is_not_bound_if_the_others_have_gone_since_it_was_decided() -> None:
-    stage = Stage()
+async def test_a_replacement_is_not_bound_if_the_others_have_gone_since_it_was_decided(stage: Stage) -> None:
     pods = await stage.try_group(minimum=3, pods=3)
     stage.engine.handlers.pod_deleted(pods[0].bound_to("n0"))
     stage.pods(1, first=3)
@@ -140,8 +136,7 @@ async def test_a_replacement_is_not_bound_if_the_others_have_gone_since_it_was_d
     assert "too few other pods of its group have a node" in stage.under_test.world.notes()[-1]
 
 
-async def test_a_gang_whose_podgroup_has_gone_since_it_was_decided_is_not_bound() -> None:
-    stage = Stage()
+async def test_a_gang_whose_podgroup_has_gone_since_it_was_decided_is_not_bound(stage: Stage) -> None:
     stage.create(minimum=3, pods=3)
 
     stage.engine.loop.schedule_one(stage.under_test.pop_group())
@@ -162,8 +157,7 @@ async def test_after_a_restart_in_the_middle_of_its_bindings_the_rest_of_a_group
     assert stage.under_test.world.bound == {"default/g-0": "n1"}
 
 
-async def test_the_only_member_that_waits_for_events_may_be_deleted() -> None:
-    stage = Stage()
+async def test_the_only_member_that_waits_for_events_may_be_deleted(stage: Stage) -> None:
     stage.create(minimum=5)
     await stage.try_pods(6, requests={"cpu": "1"})
     refused = [
@@ -180,8 +174,7 @@ async def test_the_only_member_that_waits_for_events_may_be_deleted() -> None:
     assert len(stage.bound) == 5
 
 
-async def test_kinds_of_members_wait_for_events_of_their_own() -> None:
-    stage = Stage()
+async def test_kinds_of_members_wait_for_events_of_their_own(stage: Stage) -> None:
     stage.create(minimum=5, pods=4)
 
     await stage.try_pods(1, first=4, node_selector={"kind": "big"})
@@ -189,8 +182,7 @@ async def test_kinds_of_members_wait_for_events_of_their_own() -> None:
     assert stage.wait_counts() == {("NodeAffinity",): 1, (): 4}
 
 
-async def test_pods_behind_scheduling_gates_do_not_count_until_they_are_open() -> None:
-    stage = Stage()
+async def test_pods_behind_scheduling_gates_do_not_count_until_they_are_open(stage: Stage) -> None:
     stage.create(minimum=3)
     pods = stage.pods(3, gates=["kueue.x-k8s.io/admission"])
     assert stage.decisions == 0
@@ -203,8 +195,7 @@ async def test_pods_behind_scheduling_gates_do_not_count_until_they_are_open() -
     assert len(stage.bound) == 3
 
 
-async def test_a_group_that_is_deleted_keeps_its_pods_from_the_nodes() -> None:
-    stage = Stage()
+async def test_a_group_that_is_deleted_keeps_its_pods_from_the_nodes(stage: Stage) -> None:
     pods = await stage.try_group(minimum=5, pods=5)
 
     stage.delete()
@@ -218,8 +209,7 @@ async def test_a_group_that_is_deleted_keeps_its_pods_from_the_nodes() -> None:
     assert len(stage.bound) == 5
 
 
-async def test_others_are_evicted_only_if_the_whole_group_fits_then() -> None:
-    stage = Stage()
+async def test_others_are_evicted_only_if_the_whole_group_fits_then(stage: Stage) -> None:
     stage.see(["victim-0", "victim-1"], priority=0)
     await stage.schedule()
     stage.create("small", minimum=3)
@@ -257,8 +247,7 @@ async def test_many_groups_leave_nothing_behind(count: int) -> None:
     members.check_invariants()
 
 
-async def test_a_group_for_which_there_is_no_room_is_not_tried_again_for_less() -> None:
-    stage = Stage()
+async def test_a_group_for_which_there_is_no_room_is_not_tried_again_for_less(stage: Stage) -> None:
     await stage.try_group(minimum=8, pods=8)
 
     await stage.later(a_node("new-0", cpu="2"))
@@ -285,8 +274,7 @@ async def test_a_group_that_was_left_alone_for_lack_of_space_is_woken_by_what_is
     assert sorted(stage.bound) == ["g-0", "g-1"]
 
 
-async def test_a_group_is_tried_in_full_once_it_has_waited_too_long() -> None:
-    stage = Stage()
+async def test_a_group_is_tried_in_full_once_it_has_waited_too_long(stage: Stage) -> None:
     await stage.try_group(minimum=8, pods=8)
 
     stage.under_test.clock.advance(400)
@@ -313,8 +301,7 @@ async def test_members_that_join_a_group_that_waits_cost_one_attempt_after_its_b
     assert stage.decisions == 2
 
 
-async def test_of_members_of_several_sizes_the_smallest_say_whether_there_may_be_room() -> None:
-    stage = Stage()
+async def test_of_members_of_several_sizes_the_smallest_say_whether_there_may_be_room(stage: Stage) -> None:
     stage.create(minimum=3)
     stage.pods(2, requests={"cpu": "1500m", "memory": "1Gi"})
     await stage.try_pods(1, first=2, requests={"cpu": "600m"})
@@ -326,9 +313,7 @@ async def test_of_members_of_several_sizes_the_smallest_say_whether_there_may_be
     assert len(stage.bound) == 3
 
 
-async def test_what_a_group_needs_together_is_compared_with_the_cluster_before_any_pod_is_tried() -> None:
-    stage = Stage()
-
+async def test_what_a_group_needs_together_is_compared_with_the_cluster_before_any_pod_is_tried(stage: Stage) -> None:
     await stage.try_group(minimum=3, min_resources={"cpu": "5", "example.com/gpu": "2", "pods": "1"}, pods=3)
 
     messages = {write.message for write in stage.under_test.world.written(Unschedulable)}
@@ -339,8 +324,7 @@ async def test_what_a_group_needs_together_is_compared_with_the_cluster_before_a
     assert len(stage.bound) == 3
 
 
-async def test_what_a_group_has_counts_as_free_for_it() -> None:
-    stage = Stage()
+async def test_what_a_group_has_counts_as_free_for_it(stage: Stage) -> None:
     await stage.try_group(minimum=3, min_resources={"cpu": "4"}, pods=3)
 
     await stage.try_pods(1, first=3)
@@ -355,8 +339,7 @@ async def test_what_a_group_has_counts_as_free_for_it() -> None:
         ({f"example.com/r{number}": 1 for number in range(101)}, "minResources of the PodGroup cannot be read: it has"),
     ],
 )
-async def test_resources_that_cannot_be_read_are_named(resources: dict[str, Any], refusal: str) -> None:
-    stage = Stage()
+async def test_resources_that_cannot_be_read_are_named(stage: Stage, resources: dict[str, Any], refusal: str) -> None:
     (pod,) = stage.create(minimum=1, min_resources=resources, pods=1)
 
     assert await stage.schedule() == 0
@@ -365,8 +348,7 @@ async def test_resources_that_cannot_be_read_are_named(resources: dict[str, Any]
 
 
 @pytest.mark.parametrize("amount", ["9" * 30, "1e18", "-5", "0"])
-async def test_amounts_beyond_reason_do_no_harm(amount: str) -> None:
-    stage = Stage()
+async def test_amounts_beyond_reason_do_no_harm(stage: Stage, amount: str) -> None:
     stage.create(minimum=2**31 - 1, min_resources={"cpu": amount, "example.com/unknown": amount})
     stage.create("h", minimum=1, min_resources={"memory": amount})
     stage.pods(2)
@@ -377,8 +359,7 @@ async def test_amounts_beyond_reason_do_no_harm(amount: str) -> None:
     assert sorted(stage.bound) in ([], ["h-0"])
 
 
-async def test_a_member_is_replaced_though_others_have_succeeded() -> None:
-    stage = Stage()
+async def test_a_member_is_replaced_though_others_have_succeeded(stage: Stage) -> None:
     pods = await stage.try_group(minimum=3, pods=3)
 
     stage.engine.handlers.pod_deleted(newer(pods[0].bound_to("n0"), phase="Succeeded"))

@@ -47,8 +47,12 @@ class Stage(Coscheduled):
                 self.engine.handlers.pod_changed(seen)
 
 
-async def test_a_group_comes_runs_and_ends() -> None:
-    stage = Stage()
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+async def test_a_group_comes_runs_and_ends(stage: Stage) -> None:
     stage.create(minimum=2)
     assert await stage.phase() == "Pending"
 
@@ -68,8 +72,7 @@ async def test_a_group_comes_runs_and_ends() -> None:
     )
 
 
-async def test_counts_follow_the_pods() -> None:
-    stage = Stage()
+async def test_counts_follow_the_pods(stage: Stage) -> None:
     pods = await stage.try_group(minimum=3, pods=3)
     stage.report("Running", *pods)
 
@@ -78,8 +81,7 @@ async def test_counts_follow_the_pods() -> None:
     assert (status.scheduled, status.running, status.succeeded, status.failed) == (3, 3, 0, 0)
 
 
-async def test_a_pod_that_fails_while_the_others_run_fails_the_group() -> None:
-    stage = Stage()
+async def test_a_pod_that_fails_while_the_others_run_fails_the_group(stage: Stage) -> None:
     pods = await stage.try_group(minimum=3, pods=3)
     stage.report("Running", *pods[:2])
 
@@ -91,8 +93,7 @@ async def test_a_pod_that_fails_while_the_others_run_fails_the_group() -> None:
     assert await stage.phase() == "Failed"
 
 
-async def test_a_group_that_loses_its_pods_is_pending_again() -> None:
-    stage = Stage()
+async def test_a_group_that_loses_its_pods_is_pending_again(stage: Stage) -> None:
     pods = stage.create(minimum=2, pods=2)
     assert await stage.phase() == "Scheduling"
 
@@ -101,8 +102,7 @@ async def test_a_group_that_loses_its_pods_is_pending_again() -> None:
     assert await stage.phase() == "Pending"
 
 
-async def test_the_owners_of_the_pods_occupy_the_group() -> None:
-    stage = Stage()
+async def test_the_owners_of_the_pods_occupy_the_group(stage: Stage) -> None:
     (pod,) = stage.create(minimum=1, pods=1)
     owners = (OwnerReference(kind="Job", name="z"), OwnerReference(kind="JobSet", name="a"))
     metadata = msgspec.structs.replace(pod.metadata, owner_references=owners, resource_version="2")
@@ -113,8 +113,7 @@ async def test_the_owners_of_the_pods_occupy_the_group() -> None:
     assert status.occupied_by == "default/a,default/z"
 
 
-async def test_nothing_is_written_twice() -> None:
-    stage = Stage()
+async def test_nothing_is_written_twice(stage: Stage) -> None:
     stage.create(minimum=2, pods=2)
     await stage.status()
     written = len(stage.patches)
@@ -127,8 +126,7 @@ async def test_nothing_is_written_twice() -> None:
     assert len(stage.patches) == written
 
 
-async def test_a_server_that_does_not_keep_a_count_is_not_told_again_and_again() -> None:
-    stage = Stage()
+async def test_a_server_that_does_not_keep_a_count_is_not_told_again_and_again(stage: Stage) -> None:
     stage.unknown = {"scheduled": 0}
     pods = await stage.try_group(minimum=2, pods=2)
     stage.report("Running", *pods)
@@ -142,8 +140,7 @@ async def test_a_server_that_does_not_keep_a_count_is_not_told_again_and_again()
     assert len(stage.patches) == written
 
 
-async def test_what_ended_before_this_process_began_still_counts() -> None:
-    stage = Stage()
+async def test_what_ended_before_this_process_began_still_counts(stage: Stage) -> None:
     stage.create(minimum=3)
     stage.store("g", status=api.PodGroupStatus(phase="Running", succeeded=1))
     stage.statuses._ended.clear()
@@ -158,8 +155,7 @@ async def test_what_ended_before_this_process_began_still_counts() -> None:
     assert (status.phase, status.succeeded) == ("Finished", 3)
 
 
-async def test_another_group_of_the_same_name_begins_anew() -> None:
-    stage = Stage()
+async def test_another_group_of_the_same_name_begins_anew(stage: Stage) -> None:
     (pod,) = await stage.try_group(minimum=1, pods=1)
     stage.report("Running", pod)
     stage.report("Succeeded", pod)
@@ -192,8 +188,7 @@ async def test_a_refusal_is_logged_and_tried_with_the_next_change(caplog: pytest
     assert await stage.phase() == "Scheduling"
 
 
-async def test_a_replica_that_does_not_lead_writes_nothing() -> None:
-    stage = Stage()
+async def test_a_replica_that_does_not_lead_writes_nothing(stage: Stage) -> None:
     stage.create(minimum=1, pods=1)
 
     await settle()
@@ -201,8 +196,7 @@ async def test_a_replica_that_does_not_lead_writes_nothing() -> None:
     assert stage.patches == []
 
 
-async def test_what_is_marked_is_forgotten_with_its_group() -> None:
-    stage = Stage()
+async def test_what_is_marked_is_forgotten_with_its_group(stage: Stage) -> None:
     for number in range(50):
         stage.create(f"g{number}", minimum=1, pods=1)
     await stage.status("g0")
@@ -229,8 +223,7 @@ async def test_a_replica_that_never_leads_remembers_only_so_many_changes(monkeyp
     assert [key.name for key in stage.statuses._writer._marked] == ["g2", "g3", "g4"]
 
 
-async def test_pods_that_come_after_all_were_deleted_begin_anew() -> None:
-    stage = Stage()
+async def test_pods_that_come_after_all_were_deleted_begin_anew(stage: Stage) -> None:
     pods = await stage.try_group(minimum=2, pods=2)
     stage.report("Running", pods[0])
     stage.report("Succeeded", pods[0])
@@ -262,8 +255,7 @@ class Endings:
         return Ending(phase, "", "") if phase else None
 
 
-async def test_how_a_pod_has_ended_is_read_as_the_watch_does_not_show_it() -> None:
-    stage = Stage()
+async def test_how_a_pod_has_ended_is_read_as_the_watch_does_not_show_it(stage: Stage) -> None:
     pods = await stage.try_group(minimum=2, pods=4)
     stage.report("Running", *pods)
     assert await stage.phase() == "Running"
@@ -293,8 +285,7 @@ async def test_a_pod_that_was_waiting_for_its_group_is_placed_once_another_is_kn
     assert "a-7" in stage.bound
 
 
-async def test_a_group_of_pods_without_a_controller_begins_again_once_all_have_ended() -> None:
-    stage = Stage()
+async def test_a_group_of_pods_without_a_controller_begins_again_once_all_have_ended(stage: Stage) -> None:
     (pod,) = stage.annotated(1, 1)
     await stage.schedule()
     stage.engine.handlers.pod_deleted(newer(pod.bound_to(stage.bound["a-0"]), phase="Running"))
@@ -307,8 +298,7 @@ async def test_a_group_of_pods_without_a_controller_begins_again_once_all_have_e
 
 
 @pytest.mark.parametrize(("controller", "counts"), [("this run", True), ("the next run", False)])
-async def test_a_success_counts_for_pods_of_the_same_controller(controller: str, counts: bool) -> None:
-    stage = Stage()
+async def test_a_success_counts_for_pods_of_the_same_controller(stage: Stage, controller: str, counts: bool) -> None:
     first = (OwnerReference(uid="this run", controller=True),)
     pods = [newer(pod, owner_references=first) for pod in stage.annotated(2, 2)]
     stage.under_test.see(*pods)

@@ -103,8 +103,12 @@ class Stage(Sharing):
         return self.used(share, GPU)
 
 
-async def test_devices_of_claims_count_against_the_share() -> None:
-    stage = Stage(TEAM)
+@pytest.fixture
+def stage() -> Stage:
+    return Stage(TEAM)
+
+
+async def test_devices_of_claims_count_against_the_share(stage: Stage) -> None:
     for name in ("one", "two"):
         stage.claim(name, exactly(3))
     await stage.try_claiming("first", "one")
@@ -115,8 +119,7 @@ async def test_devices_of_claims_count_against_the_share() -> None:
     assert f'share "team" has no space: 2 of {GPU} more than it has' in stage.note(second)
 
 
-async def test_a_pod_that_waits_for_devices_is_woken_when_some_are_given_back() -> None:
-    stage = Stage(TEAM)
+async def test_a_pod_that_waits_for_devices_is_woken_when_some_are_given_back(stage: Stage) -> None:
     for name in ("one", "two"):
         stage.claim(name, exactly(3))
     first = await stage.try_claiming("first", "one")
@@ -180,8 +183,7 @@ async def test_what_is_known_once_devices_are_allocated_is_counted_then(
     assert stage.devices() == count
 
 
-async def test_a_pod_waits_for_a_claim_that_does_not_exist_and_is_woken_when_it_comes() -> None:
-    stage = Stage(TEAM)
+async def test_a_pod_waits_for_a_claim_that_does_not_exist_and_is_woken_when_it_comes(stage: Stage) -> None:
     pod = await stage.try_claiming("pod", "c")
     assert 'share "team" counts devices: could not find ResourceClaim "a/c"' in stage.note(pod)
     stage.pods(1)
@@ -194,8 +196,7 @@ async def test_a_pod_waits_for_a_claim_that_does_not_exist_and_is_woken_when_it_
     assert stage.devices() == 2
 
 
-async def test_a_claim_of_a_template_counts_once_it_is_made() -> None:
-    stage = Stage(TEAM)
+async def test_a_claim_of_a_template_counts_once_it_is_made(stage: Stage) -> None:
     pod = await stage.try_claiming("pod", template="t")
     assert 'share "team" counts devices: pod "a/pod": ResourceClaim not created yet' in stage.note(pod)
 
@@ -208,8 +209,7 @@ async def test_a_claim_of_a_template_counts_once_it_is_made() -> None:
     assert stage.devices() == 2
 
 
-async def test_a_claim_that_a_template_was_not_needed_for_counts_nothing() -> None:
-    stage = Stage(TEAM)
+async def test_a_claim_that_a_template_was_not_needed_for_counts_nothing(stage: Stage) -> None:
     pod = stage.claiming("pod", template="t")
     stage.under_test.see(newer(pod, resource_claim_statuses=(PodResourceClaimStatus(name="made"),)))
 
@@ -219,8 +219,7 @@ async def test_a_claim_that_a_template_was_not_needed_for_counts_nothing() -> No
     assert stage.devices() == 0
 
 
-async def test_a_claim_made_again_with_more_devices_does_not_let_a_waiting_pod_escape() -> None:
-    stage = Stage(TEAM)
+async def test_a_claim_made_again_with_more_devices_does_not_let_a_waiting_pod_escape(stage: Stage) -> None:
     stage.claim("one", exactly(4))
     first = await stage.try_claiming("first", "one")
     stage.claim("two", exactly(1))
@@ -233,8 +232,7 @@ async def test_a_claim_made_again_with_more_devices_does_not_let_a_waiting_pod_e
     assert stage.placed == []
 
 
-async def test_a_claim_made_again_with_fewer_devices_lets_a_waiting_pod_start() -> None:
-    stage = Stage(TEAM)
+async def test_a_claim_made_again_with_fewer_devices_lets_a_waiting_pod_start(stage: Stage) -> None:
     stage.claim("c", exactly(5))
     await stage.try_claiming("pod", "c")
     stage.drop_claim("c")
@@ -246,8 +244,7 @@ async def test_a_claim_made_again_with_fewer_devices_lets_a_waiting_pod_start() 
     assert stage.devices() == 4
 
 
-async def test_a_running_pod_counts_as_it_did_though_its_claim_is_gone() -> None:
-    stage = Stage(TEAM)
+async def test_a_running_pod_counts_as_it_did_though_its_claim_is_gone(stage: Stage) -> None:
     stage.claim("c", exactly(3))
     pod = await stage.try_claiming("pod", "c")
     stage.drop_claim("c")
@@ -262,8 +259,7 @@ async def test_a_running_pod_counts_as_it_did_though_its_claim_is_gone() -> None
     assert stage.devices() == 0
 
 
-async def test_a_pod_that_others_placed_counts_once_its_claim_is_known() -> None:
-    stage = Stage(TEAM)
+async def test_a_pod_that_others_placed_counts_once_its_claim_is_known(stage: Stage) -> None:
     stage.claim("one", exactly(1))
     pod = stage.claiming("pod", "one", "two", node_name="n")
     gone = stage.claiming("gone", "two", node_name="n")
@@ -279,8 +275,7 @@ async def test_a_pod_that_others_placed_counts_once_its_claim_is_known() -> None
     assert stage.devices() == 0
 
 
-async def test_nothing_is_kept_for_a_pod_that_others_placed_while_it_waited_for_its_claim() -> None:
-    stage = Stage(TEAM)
+async def test_nothing_is_kept_for_a_pod_that_others_placed_while_it_waited_for_its_claim(stage: Stage) -> None:
     pod = await stage.try_claiming("pod", "late")
     stage.under_test.see(newer(pod, node_name="n"))
 
@@ -292,8 +287,7 @@ async def test_nothing_is_kept_for_a_pod_that_others_placed_while_it_waited_for_
     assert stage.devices() == 4
 
 
-async def test_a_nominated_pod_counts_with_the_devices_of_its_newest_claim() -> None:
-    stage = Stage(TEAM)
+async def test_a_nominated_pod_counts_with_the_devices_of_its_newest_claim(stage: Stage) -> None:
     for name, count in (("c", 1), ("two", 2), ("one", 1)):
         stage.claim(name, exactly(count))
     nominated = stage.claiming("nominated", "c", scheduler_name="other", priority=10)
@@ -308,8 +302,7 @@ async def test_a_nominated_pod_counts_with_the_devices_of_its_newest_claim() -> 
     assert stage.placed == ["first"]
 
 
-async def test_a_claim_counts_with_each_pod_that_names_it_and_once_for_a_pod() -> None:
-    stage = Stage(TEAM)
+async def test_a_claim_counts_with_each_pod_that_names_it_and_once_for_a_pod(stage: Stage) -> None:
     stage.claim("c", exactly(2))
     for name in ("one", "two", "three"):
         stage.claiming(name, "c", "c")
@@ -320,8 +313,7 @@ async def test_a_claim_counts_with_each_pod_that_names_it_and_once_for_a_pod() -
     assert stage.devices() == 4
 
 
-async def test_devices_asked_for_as_an_extended_resource_count_beside_those_of_claims() -> None:
-    stage = Stage(TEAM)
+async def test_devices_asked_for_as_an_extended_resource_count_beside_those_of_claims(stage: Stage) -> None:
     stage.claim("c", exactly(3))
     stage.claiming("pod", "c", requests={GPU: "1"}, node_name="n")
 
@@ -399,8 +391,7 @@ async def test_claims_are_not_looked_at_where_no_share_names_devices() -> None:
     assert stage.shares.devices is None
 
 
-async def test_a_pod_waits_where_no_profile_watches_claims() -> None:
-    stage = Stage(TEAM)
+async def test_a_pod_waits_where_no_profile_watches_claims(stage: Stage) -> None:
     stage.engine.objects.unwatch(RESOURCE_CLAIM)
 
     pod = await stage.try_claiming("pod", "c")
