@@ -31,10 +31,13 @@ class PreemptionEnds(PodListener):
         self._preemptions.failed(queued.pod.uid, queued.attempt_began or 0.0)
 
     def _ended(self, preemption: Preemption) -> None:
-        """Take back the nominations that kept nodes for its pods, and wake who yielded to them."""
+        """Take back the nominations that kept nodes for its pods, and wake who yielded to them.
+
+        That of a pod whose attempt has failed is taken back already, which wakes those of the same or lower priority.
+        """
         for pod in preemption.pods:
             newest = self._pods.get(pod.uid, pod)
-            node_name = self._nominator.node_of(pod.uid)
             if self._nominator.delete(pod.uid):
                 self._evictor.clear_nomination(newest)
+            if node_name := preemption.kept_on[pod.uid]:
                 self._queue.move_all(ASSIGNED_POD_DELETE, newest.bound_to(node_name), None)

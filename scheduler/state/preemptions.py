@@ -10,7 +10,7 @@ are gone, what was kept is free for all again.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 
 from scheduler.api.pods.pod import Pod
@@ -41,6 +41,9 @@ class Preemption:
 
     due_since: float = inf
     """When the last of all these was gone."""
+
+    kept_on: dict[str, str] = field(default_factory=dict)
+    """UID of each of its pods → the node that was kept for it until this ended."""
 
     @property
     def is_due(self) -> bool:
@@ -195,5 +198,6 @@ class Preemptions:
             uids = [pod.uid for pod in preemption.pods]
             for each in uids:
                 del self._of_pod[each]
+                preemption.kept_on[each] = self._nominator.kept_on(each)
             self._nominator.release(uids)
         return preemption

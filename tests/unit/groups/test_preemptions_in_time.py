@@ -8,7 +8,7 @@ from scheduler.api.groups.coscheduling import POD_GROUP_LABEL
 from scheduler.api.objects import PodStatus, Taint
 from scheduler.framework.events import COSCHEDULING_POD_GROUP
 from scheduler.testing import a_node
-from tests.unit.quota.in_time import Life
+from tests.unit.quota.in_time import GPU, Life
 
 HOUR = 3_600
 
@@ -163,3 +163,19 @@ def test_nothing_is_kept_for_a_group_whose_victims_are_on_a_node_that_is_no_long
 
         assert life.running("low2") == 1
         assert not life.engine.nominator.nodes
+
+
+def test_a_more_important_pod_gets_what_was_kept_for_a_group_once_that_has_failed() -> None:
+    with without_quota() as life:
+        life.set_node(a_node("n1", cpu=2, allocatable={GPU: 1}))
+        life.pod("first-victim", "low", cpu=2)
+        life.pod("last-victim", "low", cpu=0, gpus=1, wait=5)
+        life.group("gang", 1, "team", cpu=2, gpus=1, priority=10, wait=1)
+        life.pod("urgent", "high", priority=20, wait=20)
+        assert life.with_node("low") == ["low/last-victim"]
+        assert life.running("high") == 0
+
+        life.pod("bound-by-others", "other", cpu=0, gpus=1, priority=10, node_name="n1", wait=60)
+
+        assert life.with_node("team") == []
+        assert life.running("high") == 1
