@@ -124,6 +124,8 @@ class CacheLife(RuleBasedStateMachine):
         self.cache.table = NodeTable(capacity=1)
         self.members = MembersByGroup(lambda pod: GROUP if pod.uid in GROUPED else None)
         self.cache.listen(self.members)
+        for name in ("n1", "n2"):
+            self.set_node(name, {})
 
     def a_version(self, uid: str, node: str, shape: dict[str, Any]) -> Pod:
         ports = [ContainerPort(host_port=port) for port in shape["ports"]]
@@ -354,4 +356,4 @@ class CacheLife(RuleBasedStateMachine):
 
 
 TestCacheLife = CacheLife.TestCase
-TestCacheLife.settings = settings(max_examples=60, stateful_step_count=40, deadline=None, derandomize=True)
+TestCacheLife.settings = settings(max_examples=120, stateful_step_count=40, deadline=None, derandomize=True)

@@ -22,6 +22,7 @@ def test_the_rows_of_nodes_are_found_by_their_names_but_not_of_those_that_are_go
     table.add_pod("b", a_pod("web"))
     table.remove_node("b")  # a placeholder now
 
+    assert table.row_of("b") is None
     assert table.rows_of(["c", "mars", "b", "a"]).tolist() == [2, 0]
     assert table.rows_of([]).tolist() == []
     assert NodeTable().rows_of(["a"]).tolist() == []
