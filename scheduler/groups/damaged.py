@@ -4,7 +4,8 @@
                                                             └─ placed, or no pod has a node any more ─► (forgotten)
 
 Two such gangs may each hold the nodes that the other lacks, for ever. Those of a lower priority are evicted anyway.
-Among equals in priority, the one with the fewest placed pods gives way, then the one that was damaged last.
+Among equals in priority, the one gives way whose placed pods, which may have been created with another one, have the
+lowest, then the one with the fewest of them, then the one that was damaged last.
 """
 
 from collections.abc import Callable, Collection
@@ -58,14 +59,16 @@ class DamagedGroups:
             and group.priority == to.priority
             and (of_other := self._rank(group)) is not None
             and of_other < rank
+            and of_other[0] <= to.priority
         )
 
-    def _rank(self, group: PodGroup) -> tuple[int, float, GroupKey] | None:
+    def _rank(self, group: PodGroup) -> tuple[int, int, float, GroupKey] | None:
         """Return how important a group is that has been damaged for long; None for all others."""
         since = self._since.get(group.key)
         if since is None or not self._seconds or self._now() < since + self._seconds or not self._is_damaged(group):
             return None
-        return self._members.of(group.key).scheduled_count, -since, group.key
+        placed = self._members.of(group.key).scheduled
+        return max(pod.priority for pod in placed), len(placed), -since, group.key
 
     def _is_damaged(self, group: PodGroup) -> bool:
         return group.is_ours and not group.problem and 0 < self._members.of(group.key).scheduled_count < group.minimum

@@ -19,9 +19,10 @@ SECONDS = 1_800 + 300
 class Damaged(Life):
     """Two gangs of three that have lost a pod each, whose nodes others have taken."""
 
-    def __init__(self, *without: str, second: int = 3, grace: float = 10) -> None:
+    def __init__(self, *without: str, second: int = 3, priority: int = 0, grace: float = 10) -> None:
+        """`second`: the size of the second gang. `priority`: that of its first pods."""
         super().__init__(grace=grace, without=("CapacityScheduling", *without))
-        self._second = second
+        self._second, self._priority = second, priority
         self.said: list[tuple[str, str, str]] = []
         """Events of groups: group, reason, note."""
 
@@ -33,7 +34,7 @@ class Damaged(Life):
         sizes = {"first": 3, "second": self._second}
         self.set_node(a_node("n1", cpu=3), a_node("n2", cpu=self._second))
         for name, size in sizes.items():
-            self.group(name, size, "default")
+            self.group(name, size, "default", priority=self._priority if name == "second" else 0)
             self.advance(5)
         assert self.engine.group_parts.cycle is not None
         self.engine.group_parts.cycle._events = self
@@ -91,6 +92,15 @@ def test_the_one_of_which_fewer_pods_run_gives_way() -> None:
 
         assert sorted(life.victims) == ["default/first-1", "default/first-2"]
         assert len(life.with_node("default")) == 4
+
+
+def test_the_one_whose_pods_run_with_a_lower_priority_gives_way() -> None:
+    with Damaged(priority=1) as life:
+        life.lose()
+
+        life.advance(SECONDS)
+
+        assert sorted(life.victims) == ["default/first-1", "default/first-2"]
 
 
 def test_groups_that_lack_nothing_but_pods_are_left_alone() -> None:
