@@ -37,12 +37,20 @@ RUN set -eu; \
     rm -rf numpy/_core/include; \
     find . -type f \( -name '*_test.py' -o -name '*.pyi' -o -name '*.a' -o -name '*.c' -o -name '*.h' \
         -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pxi' \) -delete; \
+    # 73 MB of classes that the kubernetes package generates for every type and call, sync and async. It loads them one by
+    # one when they are asked for. Of the package we use how to elect a leader; our client is scheduler/kube/http/client.py.
+    # What the package itself loads stays.
+    /opt/loadmaster/bin/python -B -c "import sys, pathlib, kubernetes.aio; \
+        loaded = {getattr(module, '__file__', None) for module in sys.modules.values()}; \
+        [path.unlink() for client in ('client', 'aio/client') for part in ('api', 'models') \
+            for path in pathlib.Path(kubernetes.__path__[0], client, part).glob('*.py') \
+            if path.name != '__init__.py' and str(path) not in loaded]"; \
     # All that is left is compiled ahead, since the user can write no bytecode. Python does not compare it with the source:
     # nothing here changes after the build, and tools that give all files one date do no harm.
     PYTHONHASHSEED=0 /opt/loadmaster/bin/python -m compileall -qf --invalidation-mode unchecked-hash .; \
     # Fail here if something was removed that is needed.
-    /opt/loadmaster/bin/python -c "import aiohttp, cel_expr_python, cryptography.x509, kopf, msgspec, \
-        numpy.testing, opentelemetry.exporter.otlp.proto.http.trace_exporter, orjson, prometheus_client, uvloop, yaml"
+    /opt/loadmaster/bin/python -c "import aiohttp, cel_expr_python, cryptography.x509, kopf, kubernetes.aio.leaderelection, \
+        msgspec, numpy.testing, opentelemetry.exporter.otlp.proto.http.trace_exporter, orjson, prometheus_client, uvloop, yaml"
 
 # Debian and Python without what does not run.
 FROM ${BASE} AS system

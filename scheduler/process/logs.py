@@ -44,6 +44,9 @@ class Levels:
         _Logger.levels = self
         logging.setLoggerClass(_Logger)
         logging.getLogger().setLevel(logging.DEBUG if self.verbosity >= LIBRARIES else logging.WARNING)
+        # It repeats what ours say, with less.
+        calm = logging.NOTSET if self.verbosity >= LIBRARIES else logging.CRITICAL
+        logging.getLogger("kubernetes.aio.leaderelection").setLevel(calm)
         for ours in OURS:
             logging.getLogger(ours).setLevel(_level(self.verbosity))
         for name, logger in tuple(logging.root.manager.loggerDict.items()):

@@ -1,4 +1,4 @@
-"""Leader election: when to ask for the Lease, in one task.
+"""Leader election: `kubernetes.aio.leaderelection` with a sense of time, and one task for all of it.
 
     run:  acquire ──the Lease is ours──► renew ──every `retryPeriod`──► renew
              ▲ │ it is not: until it changes,                │
@@ -8,15 +8,16 @@ A replica that stands by has its tables filled and its queue full; it decides, b
 it has won, the watch may not have shown the last bindings of the previous leader yet, so it first compares lists that
 it requests only then.
 
-When `run` returns, leadership was lost, and the program ends: its work cannot be continued safely, and a start takes
-seconds. `kubernetes.aio.leaderelection` would sleep through a release, measures with the time of day, and calls without
-a limit.
+The order of the calls and the records that they write are the library's. Its two loops are replaced by ours: the
+library's sleep through a release, measure with the time of day, and call without a limit. When `run` returns,
+leadership was lost, and the program ends: its work cannot be continued safely, and a start takes seconds.
 
 Rule: client-go's tools/leaderelection/leaderelection.go at v0.36.3, with ReleaseOnCancel, as kube-scheduler uses it.
 """
 
 import asyncio
 import logging
+import math
 import random
 import socket
 import time
@@ -24,8 +25,10 @@ import uuid
 from collections.abc import Callable
 from typing import Final
 
+from kubernetes.aio.leaderelection.electionconfig import Config
+from kubernetes.aio.leaderelection.leaderelection import LeaderElection as LibraryElection
+
 from scheduler.config.types import JITTER_FACTOR, LeaderElection
-from scheduler.framework.awaited import child
 from scheduler.kube.election.installation import strangers
 from scheduler.kube.election.leadership import Leadership
 from scheduler.kube.election.lease_lock import LeaseLock
@@ -48,7 +51,7 @@ STOP_SECONDS: Final = 4.0
 """For the release. The kubelet kills 30 s after SIGTERM; bindings have 20 of them."""
 
 
-class Elector:
+class Elector(LibraryElection):
     """Acquires the Lease and keeps it. `run` and `watch.run` are tasks as long as the program runs, `release` ends it.
 
     Who leads is reported in Events, as client-go does it: `became leader`, `stopped leading`.
@@ -68,6 +71,9 @@ class Elector:
 
         `controller`: the first profile's name, as in kube-scheduler.
         """
+        # The library's own times decide nothing: a lease that lasts for ever is never taken over but on the lock's
+        # word, and both loops are ours. Its Config refuses periods below a second, which kube-scheduler allows.
+        super().__init__(Config(lock, math.inf, 1e9, 1.0, self._started, self._stopped))
         self._lock = lock
         self._settings = settings
         self._leadership = leadership
@@ -105,27 +111,19 @@ class Elector:
         await relister.compare_again()
         log.info("Compared everything after taking over", extra={"seconds": round(time.monotonic() - began, 3)})
 
-    async def run(self) -> None:
-        """Acquire the Lease and keep it; return when it is lost."""
-        await self._acquire()
-        started = child("report of a new leader", self._started())
-        try:
-            await self._keep()
-        finally:
-            started.cancel()
-        await self._stopped()
-
-    async def _acquire(self) -> None:
+    async def acquire(self) -> bool:
+        """Return once the Lease is ours."""
         log.info("Attempting to acquire leader lease", extra={"lock": self._lock.describe()})
-        while not await self._lock.take():
+        while not await self.try_acquire_or_renew():
             self._report_holder()
             period = self._settings.retry_period * (1 + JITTER_FACTOR * self._chance())
             # Not before the Lease may be free, and not long after.
             wait = self._lock.seconds_to_wait()
             if not await self._changes_within(min(wait, period) if wait else period):
                 self._lock.doubt()
+        return True
 
-    async def _keep(self) -> None:
+    async def renew_loop(self) -> None:
         """Renew for as long as we can; return when we do not lead any more."""
         clock = asyncio.get_running_loop()
         while self._leadership.is_held():
@@ -156,9 +154,9 @@ class Elector:
 
     async def _renew(self) -> None:
         """Renew once. If the version that we know is outdated, with the one that there is: client-go's slow path."""
-        if not await self._lock.take() and self._leadership.is_held():
+        if not await self.try_acquire_or_renew() and self._leadership.is_held():
             self._slow_path.inc()
-            await self._lock.take()
+            await self.try_acquire_or_renew()
 
     async def _changes_within(self, seconds: float) -> bool:
         """Wait for others to change the Lease; return whether they did."""

@@ -1,10 +1,13 @@
-"""The Lease as a lock, and who may take it when.
+"""The Lease as the lock of `kubernetes.aio.leaderelection`; it has the last word on who may take it.
 
-    the Lease                                   we
-    ours, or without a holder while we lead     renew it
-    released, or `free_at` is past              take it over
-    missing, and we lead or `free_at` is past   create it
-    anything else                               wait
+The library's elector reckons with the time of day, which may be set while it runs; it takes a Lease whose record is odd
+at once; and it goes by its own lease duration, not by the holder's. So it does not decide:
+
+    the Lease                                   the elector is shown   and does
+    ours, or without a holder while we lead     no valid record        update: renew
+    released, or `free_at` is past              no valid record        update: take over
+    missing, and we lead or `free_at` is past   404                    create
+    anything else                               a record               wait; `update` and `create` refuse in any case
 
 `free_at` is the Lease's duration after we saw it change: its holder stops before that, see `Leadership`. An edit or a
 deletion is no release, and is waited out in the same way. So is a Lease that was never there: we cannot know whether
@@ -18,7 +21,12 @@ import logging
 import math
 import time
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Final
+
+from kubernetes.aio.client.exceptions import ApiException
+from kubernetes.aio.leaderelection.leaderelectionrecord import LeaderElectionRecord
+from kubernetes.aio.leaderelection.resourcelock.baselock import BaseLock
 
 from scheduler.api.versions import is_newer
 from scheduler.config.types import LeaderElection
@@ -41,8 +49,8 @@ there is as much time again for a read and an update over new ones."""
 RELEASE_TRIES: Final = 3
 
 
-class LeaseLock:
-    """Reads and writes one Lease. Raises nothing."""
+class LeaseLock(BaseLock):
+    """Reads and writes one Lease. Its methods named as the library's raise nothing."""
 
     def __init__(
         self,
@@ -54,7 +62,7 @@ class LeaseLock:
         time_of_day: Callable[[], float] = time.time,
     ) -> None:
         """`client`: one of its own, not fenced, that never reuses an answer. `now`: the clock of `leadership`."""
-        self.name, self.namespace, self.identity = settings.resource_name, settings.resource_namespace, identity
+        super().__init__(settings.resource_name, settings.resource_namespace, identity)
         self.changed = asyncio.Event()
         """Set when another process changed the Lease; cleared by the task that acts on it."""
         self._client = client
@@ -83,24 +91,44 @@ class LeaseLock:
         self.ourselves = ourselves(identity)
         self._annotations = annotations_of(self.ourselves)
 
-    async def take(self) -> bool:
-        """Create the Lease, renew it or take it over, if that is right; return whether that succeeded."""
-        if not (self._is_certain or await self._read()):
+    # --- what the library calls ---
+
+    async def get(
+        self, name: str, namespace: str
+    ) -> tuple[bool, LeaderElectionRecord] | tuple[bool, Exception] | tuple[bool, None]:
+        """Show the elector what it may act on; read the Lease if we may not have its newest version."""
+        if not self._is_certain and (problem := await self._read()) is not None:
+            return False, problem
+        lease = self._lease
+        if lease is None and self._may_create():
+            return False, _exception(HTTPStatus.NOT_FOUND, "not found")
+        if lease is not None and self._may_update(lease):
+            return True, None
+        spec = {} if lease is None else lease.spec
+        return True, LeaderElectionRecord(self.holder, "", str(spec.get("acquireTime")), str(spec.get("renewTime")))
+
+    async def create(self, name: str, namespace: str, election_record: LeaderElectionRecord) -> bool:
+        """Create the Lease with us as its holder, unless a leader may not know yet that it is gone."""
+        if self._lease is not None or not self._may_create():
             return False
-        lease, sent_at = self._lease, self._now()
-        if lease is None:
-            if not self._may_create():
-                return False
-            self._claimed = ""
-            body = new_lease(self.name, self.namespace, self._annotations, **self._our_spec(self._transitions))
-            return self._written(await self._client.attempt(self._post, self._path, body), sent_at)
-        if not self._may_update(lease):
+        sent_at = self._now()
+        self._claimed = ""
+        body = new_lease(self.name, self.namespace, self._annotations, **self._our_spec(self._transitions))
+        return self._written(await self._client.attempt(self._post, self._path, body), sent_at)
+
+    async def update(self, name: str, namespace: str, updated_record: LeaderElectionRecord) -> bool:
+        """Renew the Lease, or take it over, if that is right."""
+        lease = self._lease
+        if lease is None or not self._may_update(lease):
             return False
+        sent_at = self._now()
         took_over = lease.holder != self.identity and not self._leadership.is_held()
         self._claimed = lease.version
         spec = self._our_spec(lease.transitions + 1 if took_over else lease.transitions)
         body = lease.with_spec(self._annotations, **spec)
         return self._written(await self._client.attempt(self._put, self._of_lease, body), sent_at)
+
+    # --- what the watch and the elector call ---
 
     def observe(self, lease: Lease | None, version: str) -> None:
         """Take in what the watch reports: a version of the Lease, or None for its deletion at `version`."""
@@ -135,7 +163,7 @@ class LeaseLock:
         """
         self._leadership.end()
         for _ in range(RELEASE_TRIES):
-            if not (self._is_certain or await self._read()):
+            if not self._is_certain and await self._read() is not None:
                 continue
             lease = self._lease
             if lease is None or lease.holder != self.identity:
@@ -147,6 +175,8 @@ class LeaseLock:
             if self._written(await self._client.attempt(self._put, self._of_lease, body), -math.inf):
                 return True
         return False
+
+    # --- internals ---
 
     def describe(self) -> str:
         """Its name for messages."""
@@ -189,21 +219,22 @@ class LeaseLock:
             return self._seen_at
         return self._seen_at + max(self._term_seconds, self._settings.lease_duration)
 
-    async def _read(self) -> bool:
-        """Read the Lease; return whether that succeeded."""
+    async def _read(self) -> ApiException | None:
+        """Read the Lease; return what went wrong."""
         outcome = await self._client.attempt(self._get, self._of_lease)
-        if outcome.status == 404:
+        if outcome.status == HTTPStatus.NOT_FOUND:
             self._note(None)
-            return True
+            return None
         problem = "" if outcome.ok else outcome.message
         try:
             if outcome.ok:
                 self._note(Lease.decode(outcome.body))
         except ValueError as error:
             problem = str(error)
-        if problem:
-            log.warning("Error retrieving lease lock", extra={"lock": self.describe(), "err": problem})
-        return not problem
+        if not problem:
+            return None
+        log.warning("Error retrieving lease lock", extra={"lock": self.describe(), "err": problem})
+        return _exception(outcome.status, problem)
 
     def _written(self, outcome: Outcome, sent_at: float) -> bool:
         """Evaluate the answer to a write. Except after a success, the Lease is read again: the write may have taken
@@ -234,3 +265,10 @@ class LeaseLock:
                 self._term_seconds = lease.duration
             if self._leadership.began.is_set() and lease.holder not in (self.identity, ""):
                 self._leadership.end()
+
+
+def _exception(status: int, reason: str) -> ApiException:
+    """An error as the library reads it: from the code in the body."""
+    error = ApiException(status=status, reason=reason)
+    error.body = f'{{"code":{status}}}'
+    return error

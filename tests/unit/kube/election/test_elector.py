@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from kubernetes.aio.leaderelection import leaderelection as library
 
 from scheduler.process.virtual_time import run_virtually
 from tests.fakes import Metrics
@@ -294,25 +295,34 @@ async def test_the_holders_duration_counts_where_it_is_longer_than_ours() -> Non
 
 
 @pytest.mark.parametrize("step", [86400.0, -86400.0])
-@virtual
-async def test_a_step_of_the_time_of_day_changes_nothing(step: float) -> None:
+def test_a_step_of_the_time_of_day_changes_nothing(step: float, monkeypatch: pytest.MonkeyPatch) -> None:
     offset = 1_800_000_000.0
 
     def time_of_day() -> float:
         return offset + now()
 
-    server = LeaseServer()
-    leader = await a_leader(server, time_of_day=time_of_day)
-    standby = a_replica(server, "b", time_of_day=time_of_day)
-    await asyncio.sleep(5)
+    class Time:
+        @staticmethod
+        def time() -> float:
+            return time_of_day()
 
-    offset += step
-    await asyncio.sleep(30)
+    async def scenario() -> None:
+        nonlocal offset
+        server = LeaseServer()
+        leader = await a_leader(server, time_of_day=time_of_day)
+        standby = a_replica(server, "b", time_of_day=time_of_day)
+        await asyncio.sleep(5)
 
-    assert (leader.leads, standby.leads) == (True, False)
-    await leader.kill()
-    offset += step
-    assert 13 <= await seconds_until(lambda: standby.leads) <= 15.1
+        offset += step
+        await asyncio.sleep(30)
+
+        assert (leader.leads, standby.leads) == (True, False)
+        await leader.kill()
+        offset += step
+        assert 13 <= await seconds_until(lambda: standby.leads) <= 15.1
+
+    monkeypatch.setattr(library, "time", Time)
+    run_virtually(scenario())
 
 
 @virtual
