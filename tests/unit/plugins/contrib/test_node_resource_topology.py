@@ -201,6 +201,27 @@ def running(pod: fw.Pod) -> fw.Pod:
     return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, phase="Running"))
 
 
+def test_what_was_reserved_is_taken_off_all_zones() -> None:
+    stage = Stage(a_zone(0, cpu="3", memory="8Gi"), a_zone(1, cpu="3", memory="8Gi"))
+    assert stage.fits(a_numa_pod(ONE))
+
+    stage.place(a_numa_pod(ONE, name="first"))
+
+    assert not stage.fits(a_numa_pod(ONE))
+    assert stage.fits(a_numa_pod({"cpu": "1", "memory": "1Gi"}))
+
+
+def test_what_is_unreserved_is_there_again() -> None:
+    stage, pod = Stage(a_zone(0, cpu="3", memory="8Gi")), a_numa_pod(ONE, name="first")
+    stage.plugin.reserve(fw.CycleState(), pod, "n")
+    assert not stage.fits(a_numa_pod(ONE))
+
+    stage.plugin.unreserve(fw.CycleState(), pod, "n")
+    stage.plugin.unreserve(fw.CycleState(), pod, "n")
+
+    assert stage.fits(a_numa_pod(ONE))
+
+
 async def test_an_object_that_knows_of_all_pods_settles_it() -> None:
     stage = Stage(a_zone(0, cpu="3", memory="8Gi"), a_zone(1, cpu="3", memory="8Gi"))
     first = running(a_numa_pod(ONE, name="first", schedulerName="default-scheduler"))
