@@ -94,7 +94,19 @@ class PodGroupCycle:
         finally:
             self._under_way = None
             self._cache.forget_left()
-            self._queue.group_tried(group, *ended)
+            if self._queue.group_tried(group, *ended):
+                self._let_none_wait_alone(group.pod)
+
+    def _let_none_wait_alone(self, pod: Pod) -> None:
+        """Have members of a group of our own rules tried again that wait at Permit for others which have come back."""
+        group, members = self._groups.of(pod), self._groups.members(pod)
+        framework = self._frameworks.get(pod.spec.scheduler_name)
+        if group is None or not group.is_ours or framework is None or members.scheduled_count >= group.minimum:
+            return
+        for uid in tuple(members.assumed):
+            waiting = framework.handle.waiting_pods.get(uid)
+            if waiting is not None:
+                waiting.preempt("", "other pods of its group were not bound")
 
     def _in_vain(self, queued: QueuedGroup) -> "_Ended | None":
         """Return the end of an attempt that is not made: too little is free for a group of our own rules."""

@@ -144,13 +144,14 @@ class SchedulingQueue(Incoming):
         else:
             self._requeue(queued, decision, SCHEDULE_ATTEMPT_FAILURE)
 
-    def group_tried(self, group: QueuedGroup, code: Code, plugins: Collection[str] = ()) -> None:
+    def group_tried(self, group: QueuedGroup, code: Code, plugins: Collection[str] = ()) -> bool:
         """Take a popped group back, once its attempt is over: those of its pods that came back, and those that are new.
 
         `code`: of the attempt, SUCCESS if some got their node. `plugins`: those that refused the group as a whole.
+        Return whether there are any.
         """
         if not self._entries.end(group):
-            return
+            return False
         group.unschedulable_plugins = set(plugins)
         decision = self._decide_about_group(group, code)
         back = [each for each in self._entries.drop(group) if self._come_back(each)]
@@ -159,6 +160,7 @@ class SchedulingQueue(Incoming):
             decision = Requeue.AFTER_BACKOFF
         _count_attempt(group, code, self._now(), keeps_timestamp=code is Code.SUCCESS and bool(back))
         self._restore(group, (*back, *arrived), decision)
+        return True
 
     def _restore(self, group: QueuedGroup, members: Sequence[QueuedPod], decision: Requeue) -> None:
         """Have a group wait again with these pods, except those that are not of it any more."""

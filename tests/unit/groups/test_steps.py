@@ -12,6 +12,7 @@ from scheduler.config.types import LoadmasterSettings
 from scheduler.cycle import loop as loop_module
 from scheduler.cycle.steps import in_one_go
 from scheduler.explain.explainer import Explainer
+from scheduler.framework.errors import BindRejected
 from scheduler.framework.nodes.nodes import Aspect
 from scheduler.groups.apis.owners import ProfileGangs
 from scheduler.replay.recorder import _StateAtStart
@@ -20,11 +21,12 @@ from scheduler.state.state_events import PodCounted, PodUncounted
 from scheduler.testing import a_node, a_pod
 from tests.fakes import a_plugin, settle
 from tests.unit.cycle.fakes import newer
-from tests.unit.groups.groups import Groups
+from tests.unit.groups.coscheduling import Coscheduled
+from tests.unit.groups.groups import Grouping, Groups
 from tests.unit.groups.test_placements import Racks
 
 
-def begin(groups: Groups, tried_out: int) -> Any:
+def begin(groups: Grouping, tried_out: int) -> Any:
     """Begin with the group at the head of the queue; return what is left once so many members are tried out."""
     left = groups.engine.group_parts.steps(groups.under_test.pop_group(), groups.engine.loop)
     while len(groups.engine.cache.what_ifs) < tried_out:
@@ -354,6 +356,21 @@ async def test_a_node_that_others_take_while_members_are_bound_is_looked_at_befo
     in_one_go(left)
     await settle()
     assert set(groups.bound.values()) == {first}
+
+
+async def test_a_member_that_is_placed_after_the_bindings_of_the_others_have_failed_does_not_wait_for_them() -> None:
+    groups = Coscheduled(nodes=2)
+    groups.create(minimum=3, pods=4)
+    groups.under_test.world.refusal = BindRejected("the node is full")
+
+    for _ in begin(groups, 0):
+        if groups.engine.loop.bindings == 3:
+            await settle()
+    await settle()
+
+    assert list(groups.engine.cache.assumed_pods()) == []
+    assert groups.under_test.queue.pending_counts()["backoff"] == 4
+    groups.check()
 
 
 class Trouble:
