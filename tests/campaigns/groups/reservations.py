@@ -107,11 +107,12 @@ class ReservationRules:
         model, now = self._model, self._record.now
         members = model.members(group.plan.name)
         waiting = [pod for pod in members if not pod.place and not pod.is_gated]
-        need = model.minimum(group) - sum(bool(pod.place) for pod in members) - model.succeeded(group, at_most=True)
+        lacks = model.minimum(group) - sum(bool(pod.place) for pod in members)
+        least, most = (lacks - model.succeeded(group, at_most=at_most) for at_most in (True, False))
         since = max((pod.came for pod in waiting), default=now)
         if (
-            len(waiting) < max(1, need)
-            or need <= 0
+            len(waiting) < most
+            or least <= 0
             or group.plan.parts
             or len(model.said(waiting)) > 1
             or group.plan.least
@@ -125,10 +126,10 @@ class ReservationRules:
         if group.plan.needs_license or (group.plan.has_object and not group.object_exists) or group.was_given_up:
             return False
         cpus, allowed = sorted(pod.cpu for pod in waiting), list(model.allowed(group.plan.name))
-        if any(model.holds(nodes, cpus[:need]) for nodes in allowed):
+        if any(model.holds(nodes, cpus[:least]) for nodes in allowed):
             return False  # it lacks no nodes, and only its backoff keeps it waiting
         return any(
-            model.holds_in({name: self._emptied(group, name, of_daemons=True) for name in nodes}, cpus[-need:])
+            model.holds_in({name: self._emptied(group, name, of_daemons=True) for name in nodes}, cpus[-most:])
             for nodes in allowed
         )
 
