@@ -213,8 +213,8 @@ class Judge:
     def at_rest(self, now: float, nominated: Mapping[str, str], used: Mapping[str, Mapping[str, int]]) -> None:
         """Check what must be so whenever nothing is left to do but to wait."""
         self.now = now
-        self._judge_choices()
         self._check_overtaken()
+        self._judge_choices()
         for pod in self._state.pods.values():
             pod.nominated = "" if pod.node else nominated.get(pod.name, "")
         self._check_nominations(now, nominated)
@@ -309,10 +309,10 @@ class Judge:
     def _has_lost_to_another(self, pod: Pod, other: Pod, at: float) -> bool:
         """Whether one that goes ahead of it has taken, in the same moment, what was reserved for it beside the pod."""
         state = self._state
-        taken = self._taking()
+        taken, evicted = self._taking(), {each.claimant for each in self._choices if at <= each.at <= at + 1}
         return any(
             each not in (pod, other)
-            and (at <= each.started <= at + 1 or not each.node)
+            and (at <= each.started <= at + 1 or not each.node or each.name in evicted)
             and lawful.is_ahead(state, each, other)
             and not state.lacks(other.quota, other.asks, [rest for rest in taken if rest is not each])
             for each in taken
