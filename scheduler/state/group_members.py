@@ -161,8 +161,8 @@ class Members:
             self._unscheduled[uid] = None
 
     def note_success(self, pod: Pod) -> None:
-        """One that is gone had succeeded. It counts while there are members of its controller."""
-        if len(self.succeeded) < MAX_SUCCEEDED:
+        """One that is gone had succeeded. It counts while there are members of its controller, or without one any."""
+        if len(self.succeeded) < MAX_SUCCEEDED and (self._all or _controller(pod)):
             self.succeeded[pod.uid] = _controller(pod)
             self._counted = None
 

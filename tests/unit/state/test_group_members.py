@@ -92,3 +92,16 @@ def test_the_oldest_group_of_which_no_pod_has_a_node_is_known() -> None:
     groups.assign(waits.bound_to("n"))
     assert groups.waiting_since(now=2e9) == NOON + 9 * 60
     assert MembersByGroup(key_of).waiting_since(now=2e9) == 2e9
+
+
+def test_a_pod_without_a_controller_that_succeeds_as_the_last_member_does_not_count_for_those_that_come_later() -> None:
+    members, leaving, last = Members(), a_pod("p1", node_name="n"), a_pod("p2", node_name="n")
+    members.assign(leaving)
+    members.assign(last)
+    members.let_go(leaving)
+
+    members.remove(last.uid)
+    members.note_success(last)
+    members.see(a_pod("p3"))
+
+    assert members.succeeded_count == 0
