@@ -32,7 +32,7 @@ from scheduler.state.share_usage import ShareSelector, ShareUsage, Usage, amount
 if TYPE_CHECKING:  # loaded once there are shares
     from scheduler.quota.devices import ClaimKey, PodDevices, WithClaims
     from scheduler.quota.ledger import Ledger
-    from scheduler.quota.reclaim.running_pods import RunningPods
+    from scheduler.quota.reclaim.running import RunningPods
     from scheduler.quota.reclaim.units import QuotaUnit
     from scheduler.quota.reservations import GoesAhead, Rank
     from scheduler.quota.tree import Share, ShareTree
@@ -394,7 +394,7 @@ class AdaptedShares:
         self, ledger: "Ledger", order: EvictionOrder, whole: "Callable[[Pod], QuotaUnit | None]"
     ) -> "RunningPods":
         """Return the pods that run in the shares of a ledger."""
-        from scheduler.quota.reclaim.running_pods import RunningPods
+        from scheduler.quota.reclaim.running import RunningPods
 
         selectors: dict[str, list[ShareSelector]] = {}
         for name, _, usage in self._usages(ledger, self.usage.usages()):

@@ -18,7 +18,8 @@ import msgspec
 
 from scheduler.framework.shares import DisruptionBudgets
 from scheduler.quota.policies import Policy, Preemption, may_free
-from scheduler.quota.reclaim.units import Order, Preemptor, QuotaUnit, Running, cuts_guarantee, gives_back
+from scheduler.quota.reclaim.running import Running
+from scheduler.quota.reclaim.units import Order, Preemptor, QuotaUnit, cuts_guarantee, gives_back
 from scheduler.quota.tree import ShareTree
 
 

@@ -13,7 +13,7 @@ from scheduler.framework.shares import DisruptionBudgets, ReclaimVictims
 from scheduler.quota.adapter import Asked
 from scheduler.quota.ledger import Ledger
 from scheduler.quota.policies import Policy
-from scheduler.quota.reclaim.gangs import spare_first
+from scheduler.quota.reclaim.running import spare_first
 from scheduler.quota.reclaim.units import NO_LIMITS, Preemptor, QuotaUnit, may_evict, total
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class PodReclaim:
         return None if pod.metadata.uid in self._away else unit
 
     def _spare_of(self, unit: QuotaUnit) -> tuple[str, int] | None:
-        """As gangs.SpareOf."""
+        """As running.SpareOf."""
         pod = unit.pods[0]
         group = self._groups.of(pod) if unit.is_of_group and unit.uid == pod.uid else None
         if group is None or not group.minimum:

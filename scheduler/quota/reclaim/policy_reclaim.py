@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
 
 import msgspec
 
@@ -10,14 +9,14 @@ from scheduler.api.pods.importance import created
 from scheduler.api.pods.pod import Pod
 from scheduler.framework.preemption.victims import pods_of
 from scheduler.framework.shares import DisruptionBudgets, ReclaimVictims
-from scheduler.quota.policies import Policy, Preemption
+from scheduler.quota.policies import Preemption
 from scheduler.quota.reclaim.classical import Classical, Source, sources_of
 from scheduler.quota.reclaim.fair import Fair
 from scheduler.quota.reclaim.fair_targets import Reckon
-from scheduler.quota.reclaim.gangs import SpareOf, spare_first
 from scheduler.quota.reclaim.minimal import Fits, minimal_victims
 from scheduler.quota.reclaim.pods import PodReclaim, QuotaRequest
-from scheduler.quota.reclaim.units import Preemptor, QuotaUnit, Running, RunningUnits
+from scheduler.quota.reclaim.running import Running, RunningUnits, SpareFirst
+from scheduler.quota.reclaim.units import Preemptor, QuotaUnit
 from scheduler.quota.tree import ShareTree
 
 
@@ -73,7 +72,7 @@ class PolicyReclaim(PodReclaim):
         return self._victims(found, self._violating(found, budgets))
 
     def _all(self) -> Running:
-        return _SpareFirst(self._running(self._whole), self._spare_of)
+        return SpareFirst(self._running(self._whole), self._spare_of)
 
     def _found(
         self,
@@ -100,19 +99,6 @@ class PolicyReclaim(PodReclaim):
         """Return the preemptor and the shares that may give, as the tree is now."""
         preemptor = _contesting(self._tree, self._preemptor)
         return preemptor, sources_of(self._tree, preemptor, self._preemption)
-
-
-class _SpareFirst(NamedTuple):
-    """Implements Running."""
-
-    runs: Running
-    spare_of: SpareOf
-
-    def names(self) -> Iterable[str]:
-        return self.runs.names()
-
-    def candidates(self, share: str, policy: Policy, preemptor: Preemptor) -> Iterator[QuotaUnit]:
-        return spare_first(self.runs.candidates(share, policy, preemptor), self.spare_of)
 
 
 def _fewest(

@@ -5,8 +5,8 @@ of other shares, of low priority, new, by uid. Kueue has those first that are ev
 before the choice begins.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, Protocol
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 import msgspec
 
@@ -55,33 +55,6 @@ class QuotaUnit(Unit, frozen=True, kw_only=True, eq=False):
     def order(self) -> Order:
         """The rank among the candidates of one share: least important first."""
         return self.priority, self.breaks_gang, -self.started, self.uid
-
-
-class RunningUnits:
-    """Implements Running for these units, which come in their order."""
-
-    def __init__(self, units: Iterable[QuotaUnit]) -> None:
-        self._shares: dict[str, list[QuotaUnit]] = {}
-        for unit in units:
-            self._shares.setdefault(unit.share, []).append(unit)
-
-    def names(self) -> Iterable[str]:
-        return self._shares
-
-    def candidates(self, share: str, policy: Policy, preemptor: Preemptor) -> Iterator[QuotaUnit]:
-        for unit in self._shares.get(share, ()):
-            if not preemptor.contested.isdisjoint(unit.usage) and may_evict(policy, preemptor, unit):
-                yield unit
-
-
-class Running(Protocol):
-    """The units that run, as a decision asks for them."""
-
-    def names(self) -> Iterable[str]:
-        """Return the shares that may have any."""
-
-    def candidates(self, share: str, policy: Policy, preemptor: Preemptor) -> Iterator[QuotaUnit]:
-        """Yield those that the policy lets a preemptor evict and that use what it contests, least important first."""
 
 
 def total(amounts: Iterable[Mapping[str, int]]) -> dict[str, int]:
