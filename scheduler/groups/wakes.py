@@ -136,9 +136,6 @@ class GroupWakes(PodListener):
                 queue.group_moved(self._groups.members_by_group.of(leaf).unscheduled)
         if new is None:
             self._core.preemptions.withdraw(key)
-            for leaf in dict.fromkeys((key, *leaves)):
-                for pod in self._groups.members_by_group.of(leaf).unscheduled:
-                    self._core.nominator.delete(pod.uid)
         elif old is not None:
             queue.wake(self._groups.root_key(key), CHANGED)
 

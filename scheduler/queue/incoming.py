@@ -78,9 +78,13 @@ class Incoming(Places):
             self._joined(group, queued, decision, label)
 
     def _admit_first(self, queued: QueuedPod, key: GroupKey, decision: Requeue, label: str) -> None:
-        """Make an entry for a group, with the history of its first pod, if its object is there."""
+        """Make an entry for a group, with the history of its first pod, if its object is there.
+
+        Nothing is kept for a pod as long as it is not.
+        """
         tree = self._groups.tree_of(queued.pod)
         if tree is None:
+            self._nominator.delete(queued.pod.uid)
             self._entries.put(self._entries.incomplete, key, queued)
             self._ask(queued)
             return
@@ -233,6 +237,7 @@ class Incoming(Places):
         """The object of a group has come or gone, or has another priority."""
         for queued in self._entries.take(self._entries.incomplete, key):
             queued.gating_plugin = ""
+            self._nominator.add(queued.pod)
             self._admit(queued, Requeue.IMMEDIATELY, UNSCHEDULED_POD_ADD.label)
         group = self._entries.get(key)
         if group is None or group.is_tried:

@@ -15,6 +15,7 @@ from plugins.gang_scheduling import GangScheduling
 from plugins.shared.eviction.eligibility import GROUP_WAITING
 from scheduler import framework as fw
 from scheduler.api.groups.pod_groups import DisruptionMode
+from scheduler.api.objects import PodStatus
 from scheduler.framework.events import COMPOSITE_POD_GROUP
 from scheduler.testing import a_node, a_pod
 from tests.fakes import a_plugin, settle
@@ -371,6 +372,18 @@ async def test_no_node_is_kept_for_pods_whose_group_is_gone(resource: str, name:
     trees.remove(resource, name)
 
     assert [pod.metadata.name for _, pods in nominated() for pod in pods] == kept
+
+
+async def test_nothing_is_kept_after_a_restart_for_pods_whose_group_is_not_there() -> None:
+    trees = Trees(nodes=2)
+    trees.leaf("pg1", 1)
+    trees.pods(1, "pg1", status=PodStatus(nominated_node_name="n0"))
+    nominated = trees.engine.nominator.by_node
+    assert not list(nominated())
+
+    trees.composite("root", 1)
+
+    assert [(name, len(pods)) for name, pods in nominated()] == [("n0", 1)]
 
 
 @pytest.mark.parametrize("kind", [DefaultPreemption, CapacityScheduling])
