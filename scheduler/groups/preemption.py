@@ -78,13 +78,13 @@ def post_filter(
     if tree is None:
         return decision
     group = tree.group
-    preempting, status, preemption = _preempting(framework, decision), unschedulable(), NO_PREEMPTION
+    chooses, status, preemption = preempting(framework, decision), unschedulable(), NO_PREEMPTION
     is_sampled = any(each.state.record_plugin_metrics for each in decision.members[:1])
     with framework.calls.at(POINT) as timer:
         for plugin in framework.plugins.at["pod_group_post_filter"]:
             started = time.perf_counter()
-            if plugin is preempting:
-                attempt = _Preemption(framework, preempting, group, decision, pods, cache, reserved, trials)
+            if plugin is chooses:
+                attempt = _Preemption(framework, chooses, group, decision, pods, cache, reserved, trials)
                 preemption, status = yield from attempt.run()
             elif isinstance(plugin, PodGroupReleasePlugin):
                 status = _release(framework, plugin, group, decision, pods[0])
@@ -96,7 +96,7 @@ def post_filter(
                 break
             reasons += status.reasons
         timer.code = status.code
-    if preempting is None:
+    if chooses is None:
         preemption = _with_damaged(framework, pods[0], preemption, unschedulable())
     members = decision.members if preemption.members is None else preemption.members
     decision = replace(decision, members=members, preemption=preemption)
@@ -108,7 +108,7 @@ def post_filter(
     return replace(decision, post_filter=", ".join(reasons if status.code is Code.UNSCHEDULABLE else status.reasons))
 
 
-def _preempting(framework: Framework, decision: GroupDecision) -> PodGroupPostFilterPlugin | None:
+def preempting(framework: Framework, decision: GroupDecision) -> PodGroupPostFilterPlugin | None:
     """Return the plugin that chooses victims, if any does."""
     is_for_share = decision.refused_by == CAPACITY_SCHEDULING
     by_name = {each.name: each for each in framework.plugins.of("pod_group_post_filter", PodGroupPostFilterPlugin)}

@@ -11,10 +11,13 @@ from plugins.contrib.coscheduling.plugin import Coscheduling
 from scheduler import framework as fw
 from scheduler.api.groups import pod_groups
 from scheduler.api.objects import ObjectMeta
+from scheduler.config.defaults import default_plugins
 from scheduler.config.feature_gates import FeatureGates
+from scheduler.config.types import DEFAULT_GATES
 from scheduler.framework.events import POD_GROUP
 from scheduler.framework.shares import DeclaredShare
 from scheduler.groups.apis.annotations import MIN_AVAILABLE_ANNOTATION, POD_GROUP_ANNOTATION
+from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet
 from scheduler.testing import a_node
 from tests.unit.cycle.fakes import newer
 from tests.unit.quota.waiting.shares import Sharing
@@ -155,6 +158,24 @@ async def test_nobody_is_evicted_if_the_nodes_have_no_space_for_all_of_it() -> N
     await try_group(stage, "1", "1", "1", memory="40Gi")
 
     assert stage.evicted == []
+
+
+async def test_members_are_nominated_also_if_quota_has_run_short_since_the_group_was_asked_for_as_a_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    enabled = [
+        *default_plugins(DEFAULT_GATES).multi_point.enabled,
+        *map(PluginRef, ("CapacityScheduling", "Coscheduling")),
+    ]
+    others = tuple(each for each in enabled if each.name != "DefaultPreemption")
+    stage = Stage(only=Plugins(multi_point=PluginSet(others)))
+    pods = a_group(stage, "1", "1", "1")
+    monkeypatch.setattr(stage.shares, "refusal_of_group", lambda group, members: None)
+
+    await stage.schedule()
+
+    assert stage.evicted == ["b/b-5", "b/b-6", "b/b-7"]
+    assert all(stage.engine.nominator.node_of(pod.uid) for pod in pods)
 
 
 async def test_without_a_policy_it_waits() -> None:
