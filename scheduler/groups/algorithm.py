@@ -48,7 +48,7 @@ from scheduler.groups.amounts import demand_of, size_of
 from scheduler.groups.deciding import Trials
 from scheduler.groups.decision import GroupDecision, MemberOutcome
 from scheduler.groups.placements import Choice, decide_among_placements, decide_on_all_nodes, limited
-from scheduler.groups.preemption import post_filter, preempting
+from scheduler.groups.preemption import post_filter
 from scheduler.groups.refusals import refused_at_once
 from scheduler.groups.reservations.reserved_nodes import ReservedNodes
 from scheduler.groups.space import may_have_space, resource_gap
@@ -102,9 +102,7 @@ class PodGroupAlgorithm:
             decision = decision.about(tree, changes=self._cache.changes, seconds=time.perf_counter() - began)
             if decision.status is None or decision.status.code is not Code.UNSCHEDULABLE:
                 return decision
-            plugin = preempting(framework, decision)
-            is_charged = plugin is not None and plugin.name == CAPACITY_SCHEDULING  # which asks about its share itself
-            again = partial(self._simulate_again, framework, members, is_charged=is_charged)
+            again = partial(self._simulate_again, framework, members)
             pods, reserved = [queued.pod for queued in members], self._reserved.reservation
             trials = Trials(again, partial(self._what_if.fit_there, framework))
             return (yield from post_filter(framework, decision, pods, self._cache, reserved, trials))

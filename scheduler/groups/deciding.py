@@ -22,8 +22,8 @@ T = TypeVar("T")
 class Trials(NamedTuple):
     """Decisions about a group with pods gone from their nodes."""
 
-    again: Callable[[], Steps[GroupDecision]]
-    """Decides about it once more, without preemption."""
+    again: Callable[..., Steps[GroupDecision]]
+    """Decides about it once more, without preemption; `is_charged`: whether its share has space for it is not asked."""
 
     there: Callable[[Sequence[MemberOutcome]], bool]
     """Whether members fit the nodes that an earlier decision gave them."""

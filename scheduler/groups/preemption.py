@@ -19,6 +19,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Final, TypeAlias
 
@@ -78,13 +79,16 @@ def post_filter(
     if tree is None:
         return decision
     group = tree.group
-    chooses, status, preemption = preempting(framework, decision), unschedulable(), NO_PREEMPTION
+    preempting, status, preemption = _preempting(framework, decision), unschedulable(), NO_PREEMPTION
     is_sampled = any(each.state.record_plugin_metrics for each in decision.members[:1])
     with framework.calls.at(POINT) as timer:
         for plugin in framework.plugins.at["pod_group_post_filter"]:
             started = time.perf_counter()
-            if plugin is chooses:
-                attempt = _Preemption(framework, chooses, group, decision, pods, cache, reserved, trials)
+            if plugin is preempting:
+                # The plugin that takes quota back asks about quota itself.
+                again = partial(trials.again, is_charged=plugin.name == CAPACITY_SCHEDULING)
+                trials = trials._replace(again=again)
+                attempt = _Preemption(framework, preempting, group, decision, pods, cache, reserved, trials)
                 preemption, status = yield from attempt.run()
             elif isinstance(plugin, PodGroupReleasePlugin):
                 status = _release(framework, plugin, group, decision, pods[0])
@@ -96,7 +100,7 @@ def post_filter(
                 break
             reasons += status.reasons
         timer.code = status.code
-    if chooses is None:
+    if preempting is None:
         preemption = _with_damaged(framework, pods[0], preemption, unschedulable())
     members = decision.members if preemption.members is None else preemption.members
     decision = replace(decision, members=members, preemption=preemption)
@@ -108,7 +112,7 @@ def post_filter(
     return replace(decision, post_filter=", ".join(reasons if status.code is Code.UNSCHEDULABLE else status.reasons))
 
 
-def preempting(framework: Framework, decision: GroupDecision) -> PodGroupPostFilterPlugin | None:
+def _preempting(framework: Framework, decision: GroupDecision) -> PodGroupPostFilterPlugin | None:
     """Return the plugin that chooses victims, if any does."""
     is_for_share = decision.refused_by == CAPACITY_SCHEDULING
     by_name = {each.name: each for each in framework.plugins.of("pod_group_post_filter", PodGroupPostFilterPlugin)}
