@@ -81,18 +81,6 @@ class Coscheduled(Grouping):
             assert tries < 100, "it spins"
         return tries
 
-    async def try_group(self, *args: Any, **fields: Any) -> list[fw.Pod]:
-        """Let a group come with its pods, as `create` does, and be tried."""
-        pods = self.create(*args, **fields)
-        await self.schedule()
-        return pods
-
-    async def try_pods(self, *args: Any, **fields: Any) -> list[fw.Pod]:
-        """Let pods of a group come, and be tried."""
-        pods = self.pods(*args, **fields)
-        await self.schedule()
-        return pods
-
     async def later(self, *seen: fw.Node) -> int:
         """Hear of nodes, let backoffs end, and try what is there to try."""
         self.under_test.see(*seen)

@@ -1,5 +1,6 @@
 """An engine with groups on, and groups and pods for it."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -21,6 +22,13 @@ GATES = FeatureGates(generic_workload=True)
 
 class Grouping:
     """An engine with groups on, whose nodes have room for two pods of one core each."""
+
+    create: Callable[..., list[fw.Pod]]
+    """Lets the watch show a group, and pods for it."""
+    pods: Callable[..., list[fw.Pod]]
+    """Lets the watch show pods of a group."""
+    schedule: Callable[[], Awaitable[Any]]
+    """Tries pods and groups."""
 
     def __init__(self, *plugins: type[fw.Plugin], nodes: int, **options: Any) -> None:
         self.under_test: EngineUnderTest = an_engine(*plugins, **options)
@@ -64,6 +72,18 @@ class Grouping:
         self.patches.append(patch["status"])
         status = msgspec.convert(patch["status"] | self.unknown, type(found.status))
         return self.show(resource, structs.replace(found, status=status))
+
+    async def try_group(self, *args: Any, **fields: Any) -> list[fw.Pod]:
+        """Let a group come with its pods, as `create` does, and be tried."""
+        pods = self.create(*args, **fields)
+        await self.schedule()
+        return pods
+
+    async def try_pods(self, *args: Any, **fields: Any) -> list[fw.Pod]:
+        """Let pods of a group come, and be tried."""
+        pods = self.pods(*args, **fields)
+        await self.schedule()
+        return pods
 
     @property
     def bound(self) -> dict[str, str]:
@@ -119,18 +139,6 @@ class Groups(Grouping):
         assert queued is not None, "nothing to try"
         self.engine.loop.schedule_one(queued)
         await settle()
-
-    async def try_group(self, *args: Any, **fields: Any) -> list[fw.Pod]:
-        """Let a group come with its pods, as `create` does, and be tried."""
-        pods = self.create(*args, **fields)
-        await self.schedule()
-        return pods
-
-    async def try_pods(self, *args: Any, **fields: Any) -> list[fw.Pod]:
-        """Let pods of a group come, and be tried."""
-        pods = self.pods(*args, **fields)
-        await self.schedule()
-        return pods
 
     def condition(self, name: str = "g") -> tuple[str, str, str] | None:
         found = [each for each in self.object(name).status.conditions or () if each.type == api.POD_GROUP_SCHEDULED]
