@@ -23,7 +23,7 @@ from scheduler.explain.documents import GroupMember, GroupReport
 from scheduler.explain.waiting import STATES, in_queue, refused_by
 from scheduler.framework.groups.pod_groups import PodGroup, PodGroups
 from scheduler.framework.queued import QueuedPod, in_order
-from scheduler.groups.apis.names import named_by
+from scheduler.groups.apis.owners import named_by
 from scheduler.groups.records import GroupRecord, GroupRecords, nearest
 from scheduler.groups.refusals import refused_at_once
 

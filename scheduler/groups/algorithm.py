@@ -44,14 +44,13 @@ from scheduler.framework.nodes.columns import BoolColumn
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.shares import IS_CHARGED
 from scheduler.framework.status import Code, unresolvable, unschedulable
-from scheduler.groups.amounts import demand_of, size_of
+from scheduler.groups.amounts import demand_of, may_have_space, resource_gap, size_of
 from scheduler.groups.deciding import Trials
 from scheduler.groups.decision import GroupDecision, MemberOutcome
 from scheduler.groups.placements import Choice, decide_among_placements, decide_on_all_nodes, limited
 from scheduler.groups.preemption import post_filter
 from scheduler.groups.refusals import refused_at_once
 from scheduler.groups.reservations.reserved_nodes import ReservedNodes
-from scheduler.groups.space import may_have_space, resource_gap
 from scheduler.groups.topology.filling import Filling, Schedule, rank_of
 from scheduler.groups.topology.levels import TopologyLevels
 from scheduler.groups.trees import TreeAttempt

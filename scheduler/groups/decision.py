@@ -17,7 +17,7 @@ from scheduler.framework.errors import SchedulerError
 from scheduler.framework.groups.pod_groups import GroupKey, GroupTree, PodGroup
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status, unschedulable
-from scheduler.groups.topology.near_miss import NearMiss
+from scheduler.groups.topology.capacity import NearMiss
 
 UNSCHEDULABLE_GROUP: Final = "pod group is unschedulable"
 NONE_PLACED: Final = unschedulable(UNSCHEDULABLE_GROUP)

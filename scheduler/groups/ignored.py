@@ -10,7 +10,7 @@ from scheduler.api.pods.pod import Pod
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.cycle.listeners import PodListener
 from scheduler.framework.handle import EventRecorder
-from scheduler.groups.apis.names import named_by
+from scheduler.groups.apis.owners import named_by
 from scheduler.process.reporting import Due
 
 PAUSE: Final = 1.0

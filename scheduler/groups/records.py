@@ -18,7 +18,7 @@ from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.framework.groups.pod_groups import GroupKey, PodGroup
 from scheduler.framework.status import Code
 from scheduler.groups.decision import GroupDecision, MemberOutcome
-from scheduler.groups.topology.near_miss import NearMiss
+from scheduler.groups.topology.capacity import NearMiss
 
 MAX_GROUPS: Final = 2_000
 """Of those that were decided about last."""

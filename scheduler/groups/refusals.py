@@ -22,7 +22,7 @@ from scheduler.framework.groups.pod_groups import GroupKey, PodGroup
 from scheduler.framework.status import Status
 from scheduler.groups.apis.adapters import AdaptedGroups
 from scheduler.groups.apis.annotations import MAX_SHOWN
-from scheduler.groups.apis.names import named_by
+from scheduler.groups.apis.owners import named_by
 from scheduler.process.reporting import Due, Said
 from scheduler.runtime.framework import Framework
 

@@ -25,7 +25,7 @@ from scheduler.engine.engine import Engine, build_engine
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import ConfigError, PluginError
 from scheduler.framework.queued import EntityKey, Entry, pods_of
-from scheduler.groups.apis.names import named_by
+from scheduler.groups.apis.owners import named_by
 from scheduler.process.metrics import Metrics
 from scheduler.process.progress import SILENT, Progress
 from scheduler.process.tasks import Tasks, cancel_all

@@ -9,7 +9,7 @@ from scheduler.api.wording.near_names import near_names
 from scheduler.api.wording.text import counted, some_of
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.config.types import Config
-from scheduler.groups.apis.names import named_by
+from scheduler.groups.apis.owners import named_by
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.controllers.workloads import CONTROLLERS
 from scheduler.simulate.files.unknown_fields import known_fields

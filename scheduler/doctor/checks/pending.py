@@ -15,7 +15,7 @@ from scheduler.doctor.evidence.cluster import Cluster
 from scheduler.doctor.evidence.facts import Facts, known
 from scheduler.doctor.evidence.objects import MAX_TEXT, Condition, Pod
 from scheduler.doctor.findings import Finding, ok, problem, warning
-from scheduler.groups.apis.names import named_by
+from scheduler.groups.apis.owners import named_by
 
 LONG_SECONDS: Final = 300.0
 """A pod that has waited for this long is worth a line."""

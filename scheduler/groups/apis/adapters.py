@@ -2,9 +2,8 @@
 
 of all profiles               kubernetes.py      with the feature gate GenericWorkload
 of profiles with the plugin   coscheduling.py    scheduling.x-k8s.io, by a label
-Coscheduling                  annotations.py     groups without any object
+Coscheduling                  annotations.py     groups without any object, and gangs of Koordinator
                               volcano.py         scheduling.volcano.sh, by an annotation
-                              koordinator.py     gangs of Koordinator, without any object
                               owners.py          workloads whose pods start together
 """
 
@@ -23,13 +22,11 @@ from scheduler.config.feature_gates import FeatureGates
 from scheduler.framework.events import POD_GROUP
 from scheduler.framework.groups.pod_groups import Declaration, GroupKey, GroupMembers, GroupTree, PodGroup
 from scheduler.framework.preemption.victims import group_that_goes
-from scheduler.groups.apis.annotations import MAX_SHOWN, NO_ANNOTATIONS, AnnotatedGroups
+from scheduler.groups.apis.annotations import MAX_SHOWN, NO_ANNOTATIONS, AnnotatedGroups, KoordinatorGroups
 from scheduler.groups.apis.composites import CompositeGroups, Composites
 from scheduler.groups.apis.coscheduling import CoschedulingGroups
-from scheduler.groups.apis.koordinator import KoordinatorGroups
 from scheduler.groups.apis.kubernetes import KubernetesGroups
-from scheduler.groups.apis.names import named_groups
-from scheduler.groups.apis.owners import GangDefaults, OwnedGroups, ProfileGangs
+from scheduler.groups.apis.owners import GangDefaults, OwnedGroups, ProfileGangs, named_groups
 from scheduler.groups.apis.volcano import VolcanoGroups
 from scheduler.groups.damaged import DamagedGroups
 from scheduler.state.group_members import MembersByGroup

@@ -1,9 +1,12 @@
 """Groups without any object: each of their pods names its group, and how many it needs, in annotations.
 
-    loadmaster.dev/pod-group: training
-    loadmaster.dev/pod-group-min-available: "64"
+    loadmaster.dev/pod-group: training                    gang.scheduling.koordinator.sh/name: training
+    loadmaster.dev/pod-group-min-available: "64"          gang.scheduling.koordinator.sh/min-available: "64"
+                                                          gang.scheduling.koordinator.sh/waiting-time: 30s
 
-Annotations about where the pods go count for groups that have an object, too.
+Loadmaster's annotations about where the pods go count for groups that have an object, too. Koordinator's other ones do
+not count: `mode`, as nothing is held for a gang that does not fit, `total-number`, `match-policy`, and `groups`, which
+makes one of several gangs.
 """
 
 from typing import Any, Final
@@ -11,6 +14,7 @@ from typing import Any, Final
 from scheduler.api.objects import GroupAnnotations
 from scheduler.api.pods.pod import Pod
 from scheduler.api.wording.text import shortened
+from scheduler.framework.duration import Duration
 from scheduler.framework.groups.pod_groups import PodGroup
 
 POD_GROUP_ANNOTATION: Final = "loadmaster.dev/pod-group"
@@ -38,9 +42,16 @@ class AnnotatedGroups:
         annotations = said or NO_ANNOTATIONS
         minimum = whole_number(annotations.min_available)
         problem = "" if minimum else invalid(MIN_AVAILABLE_ANNOTATION, annotations.min_available, "a number of pods")
-        group = {"minimum": minimum, "priority": pod.priority, "is_ours": True, "problem": problem}
-        uid = f"{namespace}/{name}"  # no object has such a one
-        return PodGroup(namespace, name, uid, self.source, **{**group, **wishes(annotations, problem=problem)})
+        return without_object(self.source, namespace, name, pod, annotations, problem, minimum=minimum)
+
+
+def without_object(
+    source: str, namespace: str, name: str, pod: Pod, said: GroupAnnotations, problem: str, **fields: Any
+) -> PodGroup:
+    """Return the group of our own rules that a pod names, and of which it says this."""
+    uid = f"{namespace}/{name}"  # no object has such a one
+    fields |= wishes(said, problem=problem)
+    return PodGroup(namespace, name, uid, source, priority=pod.priority, is_ours=True, **fields)
 
 
 def wishes(*several: GroupAnnotations | None, problem: str = "") -> dict[str, Any]:
@@ -49,8 +60,8 @@ def wishes(*several: GroupAnnotations | None, problem: str = "") -> dict[str, An
     Of several, the first that says anything counts, field by field. `problem`: of the group anyway.
     """
     every = [each for each in several if each is not None]
-    if not every or all(each == NO_ANNOTATIONS for each in every):
-        return {"problem": problem} if problem else {}
+    if all(each == NO_ANNOTATIONS for each in every):
+        return {"problem": problem}
     seconds = next((each.expected_seconds for each in every if each.expected_seconds), "")
     expected = whole_number(seconds)
     if seconds and not expected:
@@ -77,3 +88,34 @@ def invalid(annotation: str, text: str, expected: str) -> str:
     """Say that an annotation is no such number."""
     said = f'the annotation {annotation} is "{shortened(text, MAX_SHOWN)}"'
     return f"{said}, which is not {expected} from 1 to {MAX_MEMBERS}"
+
+
+GANG_NAME: Final = "gang.scheduling.koordinator.sh/name"
+MIN_AVAILABLE: Final = "gang.scheduling.koordinator.sh/min-available"
+WAITING_TIME: Final = "gang.scheduling.koordinator.sh/waiting-time"
+
+
+class KoordinatorGroups:
+    """Implements Adapter."""
+
+    source: Final = GANG_NAME
+
+    def name_of(self, pod: Pod) -> str:
+        annotations = pod.group_annotations
+        return "" if annotations is None else annotations.koordinator_gang
+
+    def find(self, namespace: str, name: str, pod: Pod, said: GroupAnnotations | None) -> PodGroup:
+        annotations = said or NO_ANNOTATIONS
+        minimum = whole_number(annotations.koordinator_min_available)
+        problem = "" if minimum else invalid(MIN_AVAILABLE, annotations.koordinator_min_available, "a number of pods")
+        seconds, unreadable = _seconds(annotations.koordinator_waiting_time)
+        fields = {"minimum": minimum, "timeout_seconds": seconds}
+        return without_object(self.source, namespace, name, pod, annotations, problem or unreadable, **fields)
+
+
+def _seconds(text: str) -> tuple[float, str]:
+    """Return how long a pod waits for others, 0 for as long as usual, and the problem of a text that says nothing."""
+    try:
+        return (max(0.0, Duration.parse(text)) if text else 0.0), ""
+    except ValueError:
+        return 0.0, f'the annotation {WAITING_TIME} is "{shortened(text, MAX_SHOWN)}", which is no duration such as 30s'

@@ -65,7 +65,6 @@ def as_group(podgroup: api.PodGroup, of_pod: GroupAnnotations | None, priority: 
     metadata, spec = podgroup.metadata, podgroup.spec
     problem = "" if spec.min_member > 0 else f"minMember of the PodGroup is {spec.min_member}: must be 1 or more"
     resources, unreadable = amounts(spec.min_resources)
-    problem = problem or unreadable
     return PodGroup(
         metadata.namespace,
         metadata.name,
@@ -77,7 +76,7 @@ def as_group(podgroup: api.PodGroup, of_pod: GroupAnnotations | None, priority: 
         succeeded=0 if podgroup.status.phase in api.FINAL_PHASES else podgroup.status.succeeded,
         resources=MappingProxyType(resources),
         timeout_seconds=float(max(0, spec.schedule_timeout_seconds or 0)),
-        **{"problem": problem, **wishes(metadata.group_annotations, of_pod, problem=problem)},
+        **wishes(metadata.group_annotations, of_pod, problem=problem or unreadable),
     )
 
 

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from scheduler.api.decoding import Unreadable, convert
+from scheduler.api.groups.coscheduling import POD_GROUP_LABEL
 from scheduler.api.groups.owners import controller_of
 from scheduler.api.groups.workloads import (
     GANG_ANNOTATION,
@@ -38,7 +39,7 @@ from scheduler.groups.apis.annotations import (
     NO_ANNOTATIONS,
     POD_GROUP_ANNOTATION,
     whole_number,
-    wishes,
+    without_object,
 )
 
 OWNER: Final = "owner"
@@ -168,18 +169,8 @@ class OwnedGroups:
                 size = self._size(kind, found, workload.part)
         if size.problem and not annotations.gang:
             size = Size(1)
-        return PodGroup(
-            namespace,
-            name,
-            f"{namespace}/{name}",  # no object has such a one
-            self.source,
-            minimum=size.minimum,
-            priority=pod.priority,
-            is_ours=True,
-            owner=owner,
-            has_live_minimum=workload.kind == "Job",
-            **{"problem": size.problem, **wishes(annotations, problem=size.problem)},
-        )
+        fields = {"minimum": size.minimum, "owner": owner, "has_live_minimum": workload.kind == "Job"}
+        return without_object(self.source, namespace, name, pod, annotations, size.problem, **fields)
 
     def _size(self, kind: WorkloadKind, found: Any, part: str) -> Size:
         key = found.metadata.uid, part
@@ -245,3 +236,20 @@ def groups_of(resource: str, owner: Any) -> Iterator[GroupKey]:
         with suppress(Unreadable):
             for each in convert(owner.content, JobSet).spec.replicated_jobs or ():
                 yield GroupKey(namespace, GANG_ANNOTATION, str(Workload(kind, name, each.name)))
+
+
+def named_by(pod: Pod) -> str:
+    """Return the group that a pod names; empty if it names none."""
+    return next(iter(named_groups(pod)), "")
+
+
+def named_groups(pod: Pod) -> list[str]:
+    """Return the groups that a pod names, each once: there should be one."""
+    label, said = pod.labels.get(POD_GROUP_LABEL, ""), pod.group_annotations
+    if said is None:
+        return [label] if label else []
+    return [
+        name
+        for name in dict.fromkeys((label, said.group, said.volcano_group, said.koordinator_gang, gang_of(pod)))
+        if name
+    ]

@@ -57,7 +57,6 @@ def as_group(podgroup: api.PodGroup, of_pod: GroupAnnotations | None, priority: 
     metadata, minimum = podgroup.metadata, minimum_of(podgroup)
     problem = "" if minimum >= 0 else f"minMember of the PodGroup is {minimum}: must be 0 or more"
     resources, unreadable = amounts(podgroup.spec.min_resources)
-    problem = problem or unreadable
     return PodGroup(
         metadata.namespace,
         metadata.name,
@@ -68,5 +67,5 @@ def as_group(podgroup: api.PodGroup, of_pod: GroupAnnotations | None, priority: 
         is_ours=True,
         succeeded=podgroup.status.succeeded,
         resources=MappingProxyType(resources),
-        **{"problem": problem, **wishes(metadata.group_annotations, of_pod, problem=problem)},
+        **wishes(metadata.group_annotations, of_pod, problem=problem or unreadable),
     )

@@ -27,8 +27,8 @@ from scheduler.framework.nodes.columns import Int64Column, Rows
 from scheduler.groups.amounts import free_of, size_of, total_of
 from scheduler.groups.reservations.run_times import NEVER, RunTimes
 from scheduler.groups.topology.capacity import MANY, Shape
-from scheduler.groups.topology.choosing import Outlook
 from scheduler.groups.topology.domains import Domains, all_nodes
+from scheduler.groups.topology.levels import Outlook
 from scheduler.state.nodes.node_table import NodeTable
 
 MAX_PODS: Final = 30_000

@@ -14,9 +14,23 @@ from typing import Any, Final
 
 import msgspec
 
+from scheduler.api.groups import coscheduling, volcano
 from scheduler.api.groups.coscheduling import FINAL_PHASES, PodGroup, PodGroupStatus
 from scheduler.framework.groups.pod_groups import GroupMembers
-from scheduler.groups.statuses.ended_members import EndedMembers
+
+
+class EndedMembers:
+    __slots__ = ("failed", "succeeded", "uid")
+
+    def __init__(self, shown: coscheduling.PodGroup | volcano.PodGroup) -> None:
+        """`shown`: the group's object."""
+        self.uid = shown.metadata.uid
+        self.succeeded = shown.status.succeeded
+        self.failed = shown.status.failed
+
+    def start_again(self) -> None:
+        self.succeeded = self.failed = 0
+
 
 MAX_OWNERS: Final = 10
 """That are named in a status."""

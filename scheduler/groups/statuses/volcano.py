@@ -17,7 +17,7 @@ import msgspec
 from scheduler.api.groups import volcano as api
 from scheduler.framework.groups.pod_groups import GroupMembers
 from scheduler.groups.apis.volcano import minimum_of
-from scheduler.groups.statuses.ended_members import EndedMembers
+from scheduler.groups.statuses.coscheduling import EndedMembers
 
 READY: Final = "tasks in gang are ready to be scheduled"
 TOO_FEW: Final = "NotEnoughTasks"

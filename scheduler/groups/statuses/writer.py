@@ -23,8 +23,7 @@ from scheduler.framework.errors import ClusterError
 from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP, VOLCANO_POD_GROUP
 from scheduler.framework.groups.pod_groups import GroupKey, GroupMembers
 from scheduler.groups.apis.volcano import missing_queue
-from scheduler.groups.statuses.coscheduling import coscheduling_status
-from scheduler.groups.statuses.ended_members import EndedMembers
+from scheduler.groups.statuses.coscheduling import EndedMembers, coscheduling_status
 from scheduler.groups.statuses.volcano import volcano_status
 from scheduler.process.reporting import Due
 from scheduler.state.group_members import MembersByGroup

@@ -13,8 +13,7 @@ from scheduler.api.pods.pod import Pod
 from scheduler.framework.events import COSCHEDULING_POD_GROUP, POD_GROUP, VOLCANO_POD_GROUP
 from scheduler.framework.groups.pod_groups import GroupKey
 from scheduler.framework.nodes.resources import parse_resource
-from scheduler.groups.apis.annotations import NO_ANNOTATIONS
-from scheduler.groups.apis.koordinator import GANG_NAME
+from scheduler.groups.apis.annotations import GANG_NAME, NO_ANNOTATIONS
 from scheduler.simulate.engine import Simulation
 from scheduler.simulate.other_objects import OtherObject, resource_of_label
 from scheduler.simulate.what_if.templates import Copy

@@ -9,7 +9,7 @@ from plugins.priority_sort import PrioritySort
 from scheduler import framework as fw
 from scheduler.api.groups.coscheduling import POD_GROUP_LABEL
 from scheduler.framework.queued import QueuedPod
-from scheduler.groups.space import resource_gap
+from scheduler.groups.amounts import resource_gap
 from scheduler.testing import a_node, a_pod
 from tests.conformance.transcribed import Case, cases, table
 from tests.unit.cycle.fakes import PROFILE

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from scheduler.groups.topology.capacity import Capacity, Shape
+from scheduler.groups.topology.capacity import Capacity, NearMiss, Shape, nearest_miss
 from scheduler.groups.topology.domains import Domains, all_nodes
-from scheduler.groups.topology.near_miss import NearMiss, nearest_miss
 from scheduler.state.nodes.node_table import NodeTable
 from tests.unit.groups.topology.clusters import GPU, RACK, level, members, racks
 
