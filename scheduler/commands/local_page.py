@@ -35,7 +35,7 @@ from scheduler.serve.port.answers import LEADING
 from scheduler.serve.port.connection import Connection
 from scheduler.serve.port.limits import Limits
 from scheduler.serve.port.listener import Listener
-from scheduler.serve.port.streams import Stream, Streams
+from scheduler.serve.port.streams import Streams
 
 PAGE: Final = "debug/page/"
 LIVE: Final = "debug/page/live"
@@ -164,7 +164,7 @@ class LocalPage:
             if path == LIVE and request.method != "HEAD":
                 if self.streams.is_full:
                     return _said(Problem(429, TOO_MANY_LIVE))
-                await self.streams.send(connection, request, response, Stream(_chunks(answer), _always))
+                await self.streams.send(connection, request, response, _chunks(answer), _always)
                 return response
             await response.prepare(request)
         except NotRunning as error:

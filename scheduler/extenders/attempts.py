@@ -30,7 +30,7 @@ from scheduler.cycle.core import Core
 from scheduler.cycle.cycle_events import AttemptGivenUp, AttemptStarted, Decided, SearchStarted
 from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.wings import Loop
-from scheduler.extenders.chain import Extenders, PodSource, Question
+from scheduler.extenders.chain import Extenders, PodSource
 from scheduler.extenders.conversation import Conversation, LiveConversation
 from scheduler.extenders.decision import AttemptWithExtenders, ExtendedAlgorithm
 from scheduler.extenders.extender import Extender
@@ -172,8 +172,7 @@ class ExtendedAttempts:
         return pod
 
     def _conversation(self, extenders: Extenders, pod: Pod) -> Conversation:
-        question = Question(extenders.asked_about(pod), pod, self._table, self._pods)
-        return LiveConversation(question, self._table, self._stream)
+        return LiveConversation(extenders.asked_about(pod), pod, self._table, self._pods, self._stream)
 
     def _state(self, queued: QueuedPod) -> CycleState:
         state = CycleState()

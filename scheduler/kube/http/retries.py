@@ -49,10 +49,6 @@ class RetryPolicy:
     tries: int = 0
     """Failures after which there is no further try; 0: no end."""
 
-    def __post_init__(self) -> None:
-        if not 0 < self.first <= self.limit:
-            raise ValueError(f"need 0 < first <= limit, got {self.first} and {self.limit}")
-
     # Without __len__, or kopf would count the waits and give up after the last.
     def __iter__(self) -> Iterator[float]:
         return map(self.wait, itertools.count())

@@ -17,7 +17,6 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from enum import Enum, auto
 from types import FrameType, TracebackType
 from typing import Any, Final
 
@@ -39,39 +38,10 @@ class Hang(Exception):
     """Never raised: it carries the stack of the event loop into the log."""
 
 
-class Finding(Enum):
-    """The result of one check of the thread."""
-
-    NOTHING_NEW = auto()
-    HANGS = auto()
-    GOES_ON = auto()
-
-
-class Looks:
-    """The looks so far without a beat."""
-
-    def __init__(self) -> None:
-        self._seen = 0
-        self._without = 0
-
-    def look(self, beats: int) -> Finding:
-        """`beats`: how many there were."""
-        if beats != self._seen:
-            hung = self._without >= HANG_LOOKS
-            self._seen, self._without = beats, 0
-            return Finding.GOES_ON if hung else Finding.NOTHING_NEW
-        self._without += 1
-        return Finding.HANGS if self._without == HANG_LOOKS else Finding.NOTHING_NEW
-
-
 class Watchdog:
     """`run` is a part of the program."""
 
-    def __init__(
-        self,
-        look: Callable[[], None],
-        beat_seconds: float = BEAT_SECONDS,
-    ) -> None:
+    def __init__(self, look: Callable[[], None], beat_seconds: float = BEAT_SECONDS) -> None:
         """`look` is called with each beat, on the event loop."""
         self._look = look
         self._beat_seconds = beat_seconds
@@ -95,13 +65,16 @@ class Watchdog:
 
     def _watch(self, watched: int) -> None:
         """The thread: report each hang once, and its end."""
-        looks = Looks()
+        seen = looks = 0
         while not self._ended.wait(self._beat_seconds):
-            found = looks.look(self._beats)
-            if found is Finding.HANGS:
-                report_hang(sys._current_frames().get(watched), HANG_LOOKS * self._beat_seconds)
-            elif found is Finding.GOES_ON:
+            if self._beats == seen:
+                looks += 1
+                if looks == HANG_LOOKS:
+                    report_hang(sys._current_frames().get(watched), HANG_LOOKS * self._beat_seconds)
+                continue
+            if looks >= HANG_LOOKS:
                 _logger.warning("The event loop goes on")
+            seen, looks = self._beats, 0
 
 
 def report_hang(frame: FrameType | None, seconds: float) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncGenerator
+from html import escape
 from typing import Final, NamedTuple
 
 TEXT: Final = "text/plain; charset=utf-8"
@@ -54,15 +55,11 @@ UNAUTHORIZED: Final = Answer(401, _status(401, "Unauthorized", "Unauthorized"), 
 
 def forbidden(user: str, verb: str, path: str, reason: str) -> Answer:
     """`reason`: the authorizer's, perhaps empty."""
-    message = f"forbidden: User {json.dumps(user)} cannot {verb} path {json.dumps(path)}"
-    for character, instead in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
-        message = message.replace(character, instead)
+    message = escape(f"forbidden: User {json.dumps(user)} cannot {verb} path {json.dumps(path)}", quote=False)
     return Answer(403, _status(403, "Forbidden", f"{message}: {reason}" if reason else message, {}), JSON)
 
 
 def internal_error(path: str, error: Exception) -> Answer:
     """`path`: with its query, as it was asked for."""
-    message = f"Internal Server Error: {json.dumps(path)}: {error}"
-    for character, instead in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
-        message = message.replace(character, instead)
+    message = escape(f"Internal Server Error: {json.dumps(path)}: {error}", quote=False)
     return Answer(500, message.encode(errors="replace") + b"\n")

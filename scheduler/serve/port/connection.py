@@ -118,13 +118,14 @@ class Connection(asyncio.Protocol):
         if self._lasting is not None and not self._lasting.expired():
             self._lasting.reschedule(self._loop.time())
 
-    def evict(self) -> None:
-        """End it at once, to make room."""
-        self._end("evicted")
-
-    def abort(self, why: str) -> None:
+    def end(self, why: str) -> None:
         """End it at once. `why`: for the metric."""
-        self._end(why)
+        self.ended_by = self.ended_by or why
+        if self._transport is not None:
+            self._transport.abort()
+        elif self.plain is not None:
+            with suppress(OSError):  # the peer has gone already
+                self.plain.shutdown(socket.SHUT_RDWR)
 
     def _give_up_unacknowledged(self, transport: asyncio.Transport) -> None:
         """A peer that vanished without a word is noticed by what it does not acknowledge; by default in 15 minutes."""
@@ -141,15 +142,7 @@ class Connection(asyncio.Protocol):
 
     def _end_after(self, seconds: float, state: str) -> None:
         self._stop_timer()
-        self._timer = self._loop.call_later(seconds, self._end, state) if self._transport else None
-
-    def _end(self, why: str) -> None:
-        self.ended_by = self.ended_by or why
-        if self._transport is not None:
-            self._transport.abort()
-        elif self.plain is not None:
-            with suppress(OSError):  # the peer has gone already
-                self.plain.shutdown(socket.SHUT_RDWR)
+        self._timer = self._loop.call_later(seconds, self.end, state) if self._transport else None
 
     # --- asyncio.Protocol ---
 

@@ -40,7 +40,7 @@ from scheduler.serve.port.certificates import Certificates
 from scheduler.serve.port.connection import Connection
 from scheduler.serve.port.limits import DEFAULTS, Limits
 from scheduler.serve.port.listener import Listener
-from scheduler.serve.port.streams import TOO_MANY, Stream, Streams
+from scheduler.serve.port.streams import TOO_MANY, Streams
 
 CHUNK: Final = 64 * 1024
 """Bytes written at once; the next when the peer has taken most of these."""
@@ -202,7 +202,7 @@ class HttpServer:
         async def may() -> bool:
             return await self._refusal(connection, request) is None
 
-        await self._streams.send(connection, request, response, Stream(body, may))
+        await self._streams.send(connection, request, response, body, may)
         return response
 
     async def _answer(self, connection: Connection, request: web.BaseRequest, kind: str) -> Answer:

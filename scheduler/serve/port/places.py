@@ -96,7 +96,7 @@ class Places:
 
     def _evict(self, place: Connection) -> None:
         self.release(place)
-        place.evict()
+        place.end("evicted")
 
 
 def peer_of(host: str) -> str:

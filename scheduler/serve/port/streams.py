@@ -14,7 +14,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 from aiohttp import web
 
@@ -30,14 +30,10 @@ FINISH_SECONDS: Final = 1.0
 
 log = logging.getLogger(__name__)
 
+Body: TypeAlias = AsyncGenerator[bytes, None]
 
-class Stream(NamedTuple):
-    """A streamed answer."""
-
-    body: AsyncGenerator[bytes, None]
-
-    may: Callable[[], Awaitable[bool]]
-    """Whether the reader may still see it."""
+May: TypeAlias = Callable[[], Awaitable[bool]]
+"""Whether the reader may still see an answer."""
 
 
 class Streams:
@@ -57,13 +53,13 @@ class Streams:
         return len(self._open) >= self._limits.streams
 
     async def send(
-        self, connection: Connection, request: web.BaseRequest, response: web.StreamResponse, stream: Stream
+        self, connection: Connection, request: web.BaseRequest, response: web.StreamResponse, body: Body, may: May
     ) -> None:
         """Send it to its end. A place has to be free."""
         self._open.add(connection)
         try:
-            async with aclosing(stream.body), connection.lasting():
-                await self._send(connection, request, response, stream)
+            async with aclosing(body), connection.lasting():
+                await self._send(connection, request, response, body, may)
             with suppress(ConnectionError):
                 await response.write_eof()
         finally:
@@ -82,24 +78,24 @@ class Streams:
                     await self._none.wait()
 
     async def _send(
-        self, connection: Connection, request: web.BaseRequest, response: web.StreamResponse, stream: Stream
+        self, connection: Connection, request: web.BaseRequest, response: web.StreamResponse, body: Body, may: May
     ) -> None:
         loop = asyncio.get_running_loop()
         looked = loop.time()
         try:
             await response.prepare(request)
-            async for chunk in stream.body:
+            async for chunk in body:
                 if loop.time() - looked >= self._limits.rights_seconds:
-                    if not await stream.may():
+                    if not await may():
                         return
                     looked = loop.time()
                 if chunk:
                     with connection.taking():
                         await response.write(chunk)
         except TooSlow:
-            connection.abort("slow")
+            connection.end("slow")
         except ConnectionError:  # the peer has gone: aiohttp notices by itself
             pass
         except Exception:
             log.exception("A stream failed", extra={"peer": connection.address})
-            connection.abort("failed")
+            connection.end("failed")

@@ -41,12 +41,6 @@ def test_kopf_gets_waits_without_end_and_cannot_count_them() -> None:
     assert 0.075 <= next(iter(POLICY)) <= 0.125
 
 
-@pytest.mark.parametrize(("first", "limit"), [(0.0, 1.0), (2.0, 1.0)])
-def test_waits_that_make_no_sense_are_refused(first: float, limit: float) -> None:
-    with pytest.raises(ValueError, match="need 0 < first <= limit"):
-        RetryPolicy(first, limit)
-
-
 @pytest.mark.parametrize(
     ("outcome", "meaning"),
     [

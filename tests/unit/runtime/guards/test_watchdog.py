@@ -13,7 +13,7 @@ from scheduler import framework as fw
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.runtime.guards import watchdog
-from scheduler.runtime.guards.watchdog import HANG_LOOKS, Finding, Looks, Watchdog, report_hang
+from scheduler.runtime.guards.watchdog import HANG_LOOKS, Watchdog, report_hang
 from scheduler.testing import a_pod
 from tests.fakes import a_framework, plugin
 
@@ -91,21 +91,26 @@ async def test_the_thread_tells_while_the_event_loop_hangs_and_when_it_goes_on(
     await ended(task)
 
 
-def test_a_hang_is_found_once_and_so_is_its_end() -> None:
-    looks = Looks()
+@pytest.mark.parametrize(
+    ("beats", "told"),
+    [
+        pytest.param([1] * (HANG_LOOKS + 4) + [2, 3], ["hangs", "goes on"], id="a hang is told once, and so is its end"),
+        pytest.param([1 + look // HANG_LOOKS for look in range(100)], [], id="a beat now and then"),
+    ],
+)
+def test_the_thread_counts_its_looks_without_a_beat(
+    beats: list[int], told: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    dog, left = Watchdog(lambda: None), iter(beats)
 
-    found = [looks.look(beats) for beats in (1, *[1] * (HANG_LOOKS + 3), 2, 3)]
+    def wait(_: float) -> bool:
+        dog._beats = next(left, 0)
+        return not dog._beats
 
-    assert [each for each in found if each is not Finding.NOTHING_NEW] == [Finding.HANGS, Finding.GOES_ON]
-    assert found.index(Finding.HANGS) == HANG_LOOKS
+    monkeypatch.setattr(dog._ended, "wait", wait)
+    dog._watch(threading.get_ident())
 
-
-def test_an_event_loop_that_beats_now_and_then_does_not_hang() -> None:
-    looks = Looks()
-
-    found = {looks.look(1 + look // HANG_LOOKS) for look in range(100)}
-
-    assert found == {Finding.NOTHING_NEW}
+    assert [record.message.partition(":")[0] for record in caplog.records] == [f"The event loop {each}" for each in told]
 
 
 async def test_it_looks_for_calls_that_are_awaited_for_too_long_with_each_beat(told: threading.Event) -> None:

@@ -15,7 +15,7 @@ class FakePlace(Connection):
         self.address, self.quiet_since, self.has_spoken = address, quiet_since, has_spoken
         self.evicted = False
 
-    def evict(self) -> None:
+    def end(self, why: str) -> None:
         self.evicted = True
 
 
