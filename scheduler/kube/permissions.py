@@ -10,12 +10,12 @@ from typing import Final, NamedTuple
 import msgspec
 import orjson
 
-from scheduler.api.decoding import Decoder, Unreadable
+from scheduler.api.decoding import Decoder
 from scheduler.api.reviews import User
 from scheduler.framework.awaited import together
-from scheduler.framework.errors import ClusterError, ConfigError
+from scheduler.framework.errors import ConfigError
 from scheduler.framework.nodes.resources import NODES, PODS, ApiResource
-from scheduler.kube.http.client import BadStatus, Client
+from scheduler.kube.http.client import Client
 from scheduler.kube.http.operations import CallLimit, Operation
 
 HOW_TO_GRANT: Final = (
@@ -165,12 +165,7 @@ async def _is_allowed(
     reply = await client.call(operation, f"/apis/authorization.k8s.io/v1/{operation.resource}", orjson.dumps(review))
     if reply.status == 401:
         raise ConfigError([f"{client.credentials.source}: the API server does not accept the credentials"])
-    if not reply.ok:
-        raise BadStatus("asking for permissions", reply)
-    try:
-        return _review_decoder.decode(reply.body).status.allowed
-    except Unreadable as error:
-        raise ClusterError(f"the answer about permissions cannot be read: {error}") from error
+    return reply.read(_review_decoder, "asking for permissions").status.allowed
 
 
 class _ReviewStatus(msgspec.Struct):

@@ -14,22 +14,46 @@ from typing import Self
 
 import prometheus_client
 from prometheus_client import CollectorRegistry
+from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.metrics_core import Metric
 from prometheus_client.samples import Sample
 from prometheus_client.utils import floatToGoString
 
 
-class Counter(prometheus_client.Counter):
+class _OnOneLoop(MetricWrapperBase):
     """Counts on one event loop. Exemplars are not kept."""
-
-    value: float
-    """Of a counter without labels, or of a child. Where every call counts, it is added to directly."""
 
     def labels(self, *labelvalues: object, **labelkwargs: object) -> Self:
         try:  # what was made before, if the values are strings
             return self._metrics[labelvalues]  # type: ignore[index,return-value]
         except (AttributeError, KeyError):
             return super().labels(*labelvalues, **labelkwargs)
+
+    def children(self) -> Iterator[tuple[Sequence[str], Self]]:
+        """Yield the values of the labels, and what was counted for them."""
+        yield from tuple(self._metrics.items())  # type: ignore[misc]  # they are of its own class
+
+    def samples_in_parts(self, size: int) -> Iterator[list[Sample]]:
+        """The samples of whole children, as prometheus_client's `collect` gives them."""
+        children = tuple(self._metrics.items()) if self._labelnames and not self._labelvalues else (((), self),)
+        part: list[Sample] = []
+        for values, child in children:
+            labels = dict(zip(self._labelnames, values, strict=False))
+            for sample in child._child_samples():
+                name = self._name + sample.name
+                part.append(Sample(name, {**labels, **sample.labels}, sample.value, sample.timestamp, sample.exemplar))
+            if len(part) >= size:
+                yield part
+                part = []
+        if part:
+            yield part
+
+
+class Counter(_OnOneLoop, prometheus_client.Counter):
+    """Counts on one event loop. Exemplars are not kept."""
+
+    value: float
+    """Of a counter without labels, or of a child. Where every call counts, it is added to directly."""
 
     def inc(self, amount: float = 1, exemplar: dict[str, str] | None = None) -> None:
         """Add `amount`. Raises ValueError if it is negative, AttributeError if labels are missing."""
@@ -40,28 +64,15 @@ class Counter(prometheus_client.Counter):
     def reset(self) -> None:
         self._metric_init()
 
-    def children(self) -> Iterator[tuple[Sequence[str], Self]]:
-        """Yield the values of the labels, and what was counted for them."""
-        yield from tuple(self._metrics.items())  # type: ignore[misc]  # they are of its own class
-
     def _metric_init(self) -> None:
         self.value = 0.0
-
-    def samples_in_parts(self, size: int) -> Iterator[list[Sample]]:
-        return _in_parts(self, size)
 
     def _child_samples(self) -> Iterable[Sample]:
         yield Sample("_total", {}, self.value, None, None)
 
 
-class Histogram(prometheus_client.Histogram):
+class Histogram(_OnOneLoop, prometheus_client.Histogram):
     """Counts on one event loop. Exemplars are not kept."""
-
-    def labels(self, *labelvalues: object, **labelkwargs: object) -> Self:
-        try:
-            return self._metrics[labelvalues]  # type: ignore[index,return-value]
-        except (AttributeError, KeyError):
-            return super().labels(*labelvalues, **labelkwargs)
 
     bounds: Sequence[float]
     """The largest amount of each bucket."""
@@ -75,17 +86,10 @@ class Histogram(prometheus_client.Histogram):
         self.counts[bisect_left(self.bounds, amount)] += 1
         self.total += amount
 
-    def children(self) -> Iterator[tuple[Sequence[str], Self]]:
-        """Yield the values of the labels, and what was observed with them."""
-        yield from tuple(self._metrics.items())  # type: ignore[misc]  # they are of its own class
-
     def _metric_init(self) -> None:
         self.bounds = self._upper_bounds
         self.counts = [0] * len(self.bounds)
         self.total = 0.0
-
-    def samples_in_parts(self, size: int) -> Iterator[list[Sample]]:
-        return _in_parts(self, size)
 
     def _child_samples(self) -> Iterable[Sample]:
         count = 0
@@ -110,29 +114,9 @@ class Registry(CollectorRegistry):
     def families(self, size: int) -> Iterator[tuple[Metric, Iterator[Sequence[Sample]]]]:
         """Each family, without its samples, and these in parts of about `size`; each part is of one moment."""
         for collector in tuple(self._collector_to_names):
-            if isinstance(collector, Counter | Histogram):
+            if isinstance(collector, _OnOneLoop):
                 yield collector._get_metric(), collector.samples_in_parts(size)  # type: ignore[no-untyped-call]
             else:
                 for family in collector.collect():
                     parts = (family.samples[first : first + size] for first in range(0, len(family.samples), size))
                     yield Metric(family.name, family.documentation, family.type, family.unit), parts
-
-
-def _in_parts(instrument: Counter | Histogram, size: int) -> Iterator[list[Sample]]:
-    """The samples of whole children, as prometheus_client's `collect` gives them."""
-    children = (
-        tuple(instrument._metrics.items())
-        if instrument._labelnames and not instrument._labelvalues
-        else (((), instrument),)
-    )
-    part: list[Sample] = []
-    for values, child in children:
-        labels = dict(zip(instrument._labelnames, values, strict=False))
-        for sample in child._child_samples():
-            name = instrument._name + sample.name
-            part.append(Sample(name, {**labels, **sample.labels}, sample.value, sample.timestamp, sample.exemplar))
-        if len(part) >= size:
-            yield part
-            part = []
-    if part:
-        yield part

@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from types import TracebackType
-from typing import Final, Self, TypeAlias
+from typing import Final, Self, TypeAlias, TypeVar
 
 import aiohttp
 import msgspec
@@ -37,6 +37,8 @@ from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 USER_AGENT: Final = f"loadmaster/{version('loadmaster')}"
 JSON: Final = "application/json"
@@ -103,6 +105,18 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
         except Unreadable:
             message = self.body[:200].decode(errors="replace").strip()
         return message or f"HTTP {self.status}"
+
+    def read(self, decoder: Decoder[T], doing: str) -> T:
+        """Return what was asked for. Raises BadStatus for an error, ClusterError for what cannot be read.
+
+        `doing`: what was attempted, for the message.
+        """
+        if not self.ok:
+            raise BadStatus(doing, self)
+        try:
+            return decoder.decode(self.body)
+        except Unreadable as error:
+            raise ClusterError(f"{doing}: {error}") from error
 
 
 MayWrite: TypeAlias = Callable[[], bool]

@@ -16,7 +16,7 @@ from scheduler.cycle.writers import Ending
 from scheduler.extenders.chain import FoundPod
 from scheduler.framework.errors import ClusterError
 from scheduler.framework.nodes.resources import PODS
-from scheduler.kube.http.client import BadStatus, Client, NoReply
+from scheduler.kube.http.client import Client, NoReply
 from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.http.retries import RetryPolicy, repeated
 from scheduler.kube.informers.listing import Lister
@@ -51,12 +51,7 @@ class _PodReads:
             raise reply
         if reply.status == 404:
             return None
-        if not reply.ok:
-            raise BadStatus(f"reading {pod}", reply)
-        try:
-            return decoder.decode(reply.body)
-        except Unreadable as error:
-            raise ClusterError(f"reading {pod}: {error}") from error
+        return reply.read(decoder, f"reading {pod}")
 
 
 class ApiPodReader(_PodReads):

@@ -2,9 +2,12 @@
 
 Go's client is the model: what TLS checks, proxies from the environment, the words for what went wrong. Redirections are
 not followed, as they could lead a pod's secrets anywhere.
+
+Rule: makeTransport in pkg/scheduler/extender.go at v1.36.3, TLSConfigFor in client-go.
 """
 
 import asyncio
+import base64
 import json
 import logging
 import ssl
@@ -17,13 +20,13 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 
 from scheduler.config.extenders import Extender as Settings
+from scheduler.config.extenders import TLSConfig
 from scheduler.extenders.extender import CallFailed
 from scheduler.extenders.wire import Body
 from scheduler.framework.errors import ConfigError
 from scheduler.kube.http.client import JSON, USER_AGENT, AnswerTooLong, content_of
 from scheduler.kube.http.proxies import connector, http_proxy
-from scheduler.kube.identity.tls_files import TlsFiles
-from scheduler.kube.services.extender_tls import tls_files
+from scheduler.kube.identity.tls_files import TlsFiles, read
 
 MIN_ANSWER_BYTES: Final = 4 << 20
 """Of an answer are read at least as many; and twice as many as were sent, since it may be all that was sent."""
@@ -77,7 +80,7 @@ class HttpTransport:
         self._may_send = may_send
         self._prefix = settings.url_prefix.rstrip("/")
         self._timeout = aiohttp.ClientTimeout(total=settings.timeout)
-        self._files = tls_files(settings, place)
+        self._files = _tls_files(settings, place)
         self._context = _context(self._files, place)
         self._server_name = settings.tls_config.server_name if settings.tls_config else ""
         self._proxy = _proxy_for(settings.url_prefix)
@@ -100,7 +103,7 @@ class HttpTransport:
             return
         name = self._settings.name
         try:
-            files = tls_files(self._settings, name)
+            files = _tls_files(self._settings, name)
             if files == self._files:
                 return
             self._context = _context(files, name)
@@ -254,6 +257,47 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error) or type(error).__name__
+
+
+def _tls_files(settings: Settings, place: str) -> TlsFiles:
+    """Read what the configuration names. Raises ConfigError with all that cannot be read, by its path below `place`.
+
+    `enableHTTPS` without an authority means that the server's certificate is not looked at, as in kube-scheduler.
+    """
+    tls = settings.tls_config or TLSConfig()
+    problems: list[str] = []
+
+    def part(key: str, data: str, path: str) -> bytes:
+        return _part(f"{place}.tlsConfig.{key}", data, path, problems)
+
+    authority = part("caFile", tls.ca_data, tls.ca_file)
+    certificate, key = part("certFile", tls.cert_data, tls.cert_file), part("keyFile", tls.key_data, tls.key_file)
+    if bool(certificate) != bool(key) and not problems:
+        has, lacks = ("certificate", "key") if certificate else ("key", "certificate")
+        problems.append(f"{place}.tlsConfig: a client {has} without its {lacks}")
+    if problems:
+        raise ConfigError(problems)
+    has_authority = bool(tls.ca_data or tls.ca_file)
+    verifies = not tls.insecure and (has_authority or not settings.enable_https)
+    return TlsFiles(_text(authority, place), certificate, key, verifies)
+
+
+def _part(place: str, data: str, path: str, problems: list[str]) -> bytes:
+    found: Callable[[], bytes] = (lambda: base64.b64decode(data)) if data else (lambda: read(path))
+    try:
+        return found()
+    except ConfigError as error:
+        problems.extend(f"{place}: {problem}" for problem in error.problems)
+    except OSError as error:
+        problems.append(f"{place}: cannot read {path!r}: {error.strerror or error}")
+    return b""
+
+
+def _text(authority: bytes, place: str) -> str:
+    try:
+        return authority.decode("ascii")
+    except UnicodeDecodeError as error:
+        raise ConfigError([f"{place}.tlsConfig: the authority is no PEM"]) from error
 
 
 def _context(files: TlsFiles, place: str) -> ssl.SSLContext:

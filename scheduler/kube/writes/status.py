@@ -26,21 +26,23 @@ at v1.36.3.
 import asyncio
 import logging
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from scheduler.api.decoding import Unreadable
 from scheduler.api.objects import PodCondition, PodStatus
 from scheduler.api.pods.pod import Pod, decode_pod
+from scheduler.api.versions import is_newer
 from scheduler.api.wording.text import MAX_MESSAGE, encodable, in_bytes, timestamp, to_json
 from scheduler.kube.http.client import Client
 from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.http.retries import Meaning, Outcome, RetryPolicy, meaning_of
-from scheduler.kube.writes.newest_status import NewestStatus
 from scheduler.process.tasks import Tasks
 
 log = logging.getLogger(__name__)
@@ -59,6 +61,12 @@ TURN_SECONDS: Final = 60.0
 
 MAX_SECONDS: Final = 900.0
 """For one sender: its turn, and the last patch with all its retries."""
+
+MAX_ANSWERS: Final = 10_000
+"""Answers remembered; the oldest are forgotten first."""
+
+MAX_CHARACTERS: Final = 8 << 20
+"""Of the texts in them: a message may have a megabyte."""
 
 
 class Condition(msgspec.Struct, frozen=True, gc=False):
@@ -191,7 +199,8 @@ class PodStatuses:
             if sent is None:
                 return
             if outcome.ok:
-                self._remember(outcome.body)
+                with suppress(Unreadable):
+                    self._answers.remember(decode_pod(outcome.body))
                 return
             refused = meaning_of(outcome) is Meaning.SETTLED
             if refused and not (outcome.status == 409 and await self._still_waits(sent.pod)):
@@ -240,19 +249,53 @@ class PodStatuses:
             self._sending[uid] = wanted = newer
         return wanted
 
-    def _remember(self, body: bytes) -> None:
-        try:
-            pod = decode_pod(body)
-        except Unreadable:
-            return
-        self._answers.remember(pod)
-
     def _difference(self, wanted: _Wanted) -> dict[str, Any] | None:
         pod = self._answers.of(wanted.pod)
         patch = status_patch(pod, tuple(wanted.conditions.values()), wanted.nominated_node_name, self._now())
         if patch is not None:
             patch["metadata"]["resourceVersion"] = pod.metadata.resource_version
         return patch
+
+
+class NewestStatus:
+    """The API server's answers to our patches until the watch has caught up: of each pod what a patch compares."""
+
+    def __init__(self, kinds: frozenset[str]) -> None:
+        """`kinds`: the types of conditions that we set."""
+        self._kinds = kinds
+        self._answers: OrderedDict[str, tuple[Pod, int]] = OrderedDict()
+        """UID → what is kept, and how many characters it has."""
+        self._characters = 0
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def remember(self, answered: Pod) -> None:
+        uid = answered.uid
+        self.forget(uid)
+        conditions = tuple(each for each in answered.status.conditions or () if each.type in self._kinds)
+        status = PodStatus(nominated_node_name=answered.status.nominated_node_name, conditions=conditions)
+        size = sum(len(each.reason) + len(each.message) for each in conditions)
+        kept = answered.reference
+        metadata = replace(kept.metadata, generation=answered.metadata.generation)
+        self._answers[uid] = replace(kept, metadata=metadata, status=status), size
+        self._characters += size
+        while len(self._answers) > MAX_ANSWERS or self._characters > MAX_CHARACTERS:
+            self.forget(next(iter(self._answers)))
+
+    def forget(self, uid: str) -> None:
+        if (answer := self._answers.pop(uid, None)) is not None:
+            self._characters -= answer[1]
+
+    def of(self, pod: Pod) -> Pod:
+        """Return the pod, or our last answer if that is newer."""
+        answer = self._answers.get(pod.uid)
+        if answer is None:
+            return pod
+        if is_newer(answer[0].metadata.resource_version, pod.metadata.resource_version):
+            return answer[0]
+        self.forget(pod.uid)
+        return pod
 
 
 def _path(pod: Pod) -> str:

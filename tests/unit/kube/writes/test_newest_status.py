@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from scheduler.api.pods.pod import Pod, pod_from_dict
-from scheduler.kube.writes import newest_status as module
-from scheduler.kube.writes.newest_status import NewestStatus
+from scheduler.kube.writes import status as module
+from scheduler.kube.writes.status import NewestStatus
 
 OURS = frozenset({"PodScheduled"})
 

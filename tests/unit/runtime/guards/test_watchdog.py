@@ -94,7 +94,7 @@ async def test_the_thread_tells_while_the_event_loop_hangs_and_when_it_goes_on(
 @pytest.mark.parametrize(
     ("beats", "told"),
     [
-        pytest.param([1] * (HANG_LOOKS + 4) + [2, 3], ["hangs", "goes on"], id="a hang is told once, and so is its end"),
+        pytest.param([1] * (HANG_LOOKS + 4) + [2, 3], ["hangs", "goes on"], id="a hang, and its end, are told once"),
         pytest.param([1 + look // HANG_LOOKS for look in range(100)], [], id="a beat now and then"),
     ],
 )
@@ -110,7 +110,9 @@ def test_the_thread_counts_its_looks_without_a_beat(
     monkeypatch.setattr(dog._ended, "wait", wait)
     dog._watch(threading.get_ident())
 
-    assert [record.message.partition(":")[0] for record in caplog.records] == [f"The event loop {each}" for each in told]
+    assert [record.message.partition(":")[0] for record in caplog.records] == [
+        f"The event loop {each}" for each in told
+    ]
 
 
 async def test_it_looks_for_calls_that_are_awaited_for_too_long_with_each_beat(told: threading.Event) -> None:
