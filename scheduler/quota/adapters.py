@@ -32,8 +32,7 @@ from scheduler.state.share_usage import ShareSelector, ShareUsage, Usage, amount
 if TYPE_CHECKING:  # loaded once there are shares
     from scheduler.quota.devices import ClaimKey, PodDevices, WithClaims
     from scheduler.quota.ledger import Ledger
-    from scheduler.quota.reclaim.running import RunningPods
-    from scheduler.quota.reclaim.units import QuotaUnit
+    from scheduler.quota.reclaim.running import QuotaUnit, RunningPods, SpareOf
     from scheduler.quota.reservations import GoesAhead, Rank
     from scheduler.quota.tree import Share, ShareTree
 
@@ -391,15 +390,14 @@ class AdaptedShares:
                 self.reserving.release(each.pod.uid)
 
     def _running(
-        self, ledger: "Ledger", order: EvictionOrder, whole: "Callable[[Pod], QuotaUnit | None]"
+        self, ledger: "Ledger", order: EvictionOrder, whole: "Callable[[Pod], QuotaUnit | None]", spare_of: "SpareOf"
     ) -> "RunningPods":
-        """Return the pods that run in the shares of a ledger."""
         from scheduler.quota.reclaim.running import RunningPods
 
         selectors: dict[str, list[ShareSelector]] = {}
         for name, _, usage in self._usages(ledger, self.usage.usages()):
             selectors.setdefault(name, []).append(usage.selector)
-        return RunningPods(order, selectors, whole)
+        return RunningPods(order, selectors, whole, spare_of)
 
     def _look_up(self, selector: ShareSelector) -> ShareRef | None:
         if len(self._refs) >= MAX_REFS:

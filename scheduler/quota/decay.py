@@ -1,11 +1,5 @@
 """Usage that fades: shares that used little lately go first, whatever they use now.
 
-    usage = DecayedUsage(half_life=…, interval=…, weights=…)
-    usage.run(share, running, now)      what the share's pods use from now on; what is more than before is charged at
-                                        once for its first interval
-    usage.renew(running, now)           the same for all shares that there are now
-    usage.key(share, weight, now)       what orders shares: the least goes first
-
 The formula is Kueue's for AdmissionFairSharing (pkg/util/admissionfairsharing): after t seconds in which R was
 running, usage becomes U·0.5^(t/half-life) + R·(1 - 0.5^(t/half-life)). Kueue samples R at an interval; here each
 change of R is reported, so the sum has no error. At admission request·(1 - 0.5^(interval/half-life)) is added: else

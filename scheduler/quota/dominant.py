@@ -56,7 +56,6 @@ def dominant_share_of_own_pods(tree: ShareTree, name: str, resource_of: Callable
 def _dominant(
     tree: ShareTree, parent: str, more: Mapping[str, int], weight: float, resource_of: Callable[[str], str]
 ) -> DominantShare:
-    """Return the dominant share of who uses so much more than is guaranteed."""
     borrowed: dict[str, int] = {}
     for key, amount in more.items():
         if amount > 0:

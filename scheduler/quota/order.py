@@ -1,11 +1,5 @@
 """The share whose pod goes first, by weighted dominant share; and how far pods borrow.
 
-    order = FairOrder(tree)                 one for a tree
-    order.offer(Head(share=…, uid=…, …))    the first pod of a share's queue; it takes the place of the one before
-    order.withdraw(share)                   the share's queue is empty
-    order.changed(share)                    its usage in the tree is another one now
-    order.first()                           the head that goes first; it stays until it is withdrawn or replaced
-
 The fair order is Kueue's tournament (pkg/scheduler/fair_sharing_iterator.go, with the gate
 FairSharingPrioritizeNonBorrowing, on by default there): at each level the children of a share are compared with the
 head that each of them sends up, as if that were admitted. Those that do not borrow what the head asks for are first, so
@@ -60,7 +54,7 @@ class FairOrder:
         self._roots = [name for name, share in tree.shares.items() if not share.parent]
 
     def offer(self, head: Head) -> None:
-        """Raise KeyError if its share is not in the tree."""
+        """Let a pod take the place of its share's one before. Raises KeyError if its share is not in the tree."""
         self._tree.shares[head.share]
         self._heads[head.share] = head
         self._stale.add(head.share)
@@ -69,12 +63,8 @@ class FairOrder:
         if self._heads.pop(share, None) is not None:
             self._stale.add(share)
 
-    def changed(self, share: str) -> None:
-        """Take note that the usage of a share is another one."""
-        self._stale.add(share)
-
     def first(self) -> Head | None:
-        """Return the head that goes first; None if there is none."""
+        """Return the head that goes first, which stays until it is withdrawn or replaced; None if there is none."""
         levels: dict[str, int] = {}
         for share in self._stale:
             path = self._path(share)

@@ -1,9 +1,5 @@
 """The order in which waiting pods of several shares get free quota: the argument `order` of CapacityScheduling.
 
-    heads = order.heads(has_space)
-    heads.offer(Candidate(…))   the first pod of a kind
-    heads.take()                the one that goes first of those that are offered; it is offered no longer
-
 In every order, pods within their share's guarantee go first, then shares of higher priority. Where neither shares nor
 usage are compared, next come those for which a smaller subtree has enough, as in Kueue (makeClassicalIterator in
 pkg/scheduler/scheduler.go). As there, each share competes with the most important of its pods that have space.
@@ -14,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from itertools import count
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from scheduler.api.pods.requests import CPU
 from scheduler.framework.events import ELASTIC_QUOTA
@@ -69,40 +65,8 @@ _Offered: TypeAlias = tuple[Any, int, Candidate]
 """A rank or an age, a number that no other has, and whose they are."""
 
 
-class Heads(Protocol):
-    """Pods that are offered."""
-
-    def offer(self, candidate: Candidate) -> None:
-        """Let one take part."""
-
-    def take(self) -> Candidate | None:
-        """Return the one that goes first; None if there is none."""
-
-
-class ShareOrder(Protocol):
-    """An order of shares."""
-
-    name: str
-    """As in the plugin's arguments."""
-
-    by_share: bool
-    """Whether the share decides before the pod's priority, also against pods that come now."""
-
-    def heads(self, has_space: HasSpace) -> Heads:
-        """Begin to choose among pods. `has_space` says whether there is still space for one: taken ones leave less."""
-
-    def standing(self, ledger: Ledger, name: str) -> float:
-        """Return the number by which a share of the tree is compared, the least goes first; 0 if shares are not."""
-
-    def used(self, ref: ShareRef) -> None:
-        """Take note that less or more of a share is used."""
-
-    def renewed(self, ledger: Ledger) -> None:
-        """Take note that the tree was made again: of other shares perhaps, which use something else."""
-
-
 class Ranked:
-    """Pods by a rank that only grows as others are taken. Implements Heads.
+    """Pods by a rank that only grows as others are taken.
 
         the best by rank ─► is it the first of its share by age? ─yes─► it goes first
                              └─no─► does the first one have space? ─no──► that takes part no longer
@@ -122,6 +86,7 @@ class Ranked:
         """The numbers of those in `_by_rank` that take part no longer."""
 
     def offer(self, candidate: Candidate) -> None:
+        """Let one take part."""
         number = next(self._numbers)
         heapq.heappush(self._by_rank, (self._rank(candidate), number, candidate))
         heapq.heappush(self._by_age[candidate.share], (candidate.age, number, candidate))
@@ -140,6 +105,7 @@ class Ranked:
         return best
 
     def take(self) -> Candidate | None:
+        """Return the one that goes first; None if there is none."""
         candidate = self.first()
         if candidate is not None:
             self._drop_first(self._by_age[candidate.share])
@@ -170,27 +136,32 @@ class Ranked:
         self._gone.add(heapq.heappop(queue)[1])
 
 
-class ByPriority:
-    """Among pods that borrow as far, the order of the queue counts: priority and age. Implements ShareOrder."""
+class ShareOrder:
+    """An order of shares; in this one, that of the queue counts among pods that borrow as far: priority and age."""
 
     name = "Priority"
-    by_share = False
+    """As in the plugin's arguments."""
 
-    def heads(self, has_space: HasSpace) -> Heads:
+    by_share = False
+    """Whether the share decides before the pod's priority, also against pods that come now."""
+
+    def heads(self, has_space: HasSpace) -> "Heads":
+        """Begin to choose among pods. `has_space` says whether there is still space for one: taken ones leave less."""
         return Ranked(lambda candidate: (candidate.by_share, candidate.height, candidate.age), has_space)
 
     def standing(self, ledger: Ledger, name: str) -> float:
+        """Return the number by which a share of the tree is compared, the least goes first; 0 if shares are not."""
         return 0.0
 
     def used(self, ref: ShareRef) -> None:
-        """Nothing depends on it."""
+        """Take note that less or more of a share is used."""
 
     def renewed(self, ledger: Ledger) -> None:
-        """Nothing depends on it."""
+        """Take note that the tree was made again: of other shares perhaps, which use something else."""
 
 
-class ByDecayedUsage:
-    """The share goes first that has used least lately, by its weight. Implements ShareOrder.
+class ByDecayedUsage(ShareOrder):
+    """The share goes first that has used least lately, by its weight.
 
     A share of which nothing is known, as after a restart, is charged for the first interval of all that it runs.
     """
@@ -206,7 +177,7 @@ class ByDecayedUsage:
         self._usages: dict[str, DecayedUsage] = {}
         """By source: other arguments make other ledgers, and change nothing of what was used."""
 
-    def heads(self, has_space: HasSpace) -> Heads:
+    def heads(self, has_space: HasSpace) -> "Heads":
         now = self._now()
         return Ranked(lambda candidate: (candidate.by_share, self._key(candidate, now), candidate.age), has_space)
 
@@ -256,13 +227,13 @@ def _whose(ledger: Ledger, share: str) -> str:
     return share.partition("/")[0] if ledger.source == ELASTIC_QUOTA else share
 
 
-class ByDominantShare(ByPriority):
-    """The share goes first that borrows the smallest part of what it could, by its weight. Implements ShareOrder."""
+class ByDominantShare(ShareOrder):
+    """The share goes first that borrows the smallest part of what it could, by its weight."""
 
     name = "DominantShare"
     by_share = True
 
-    def heads(self, has_space: HasSpace) -> Heads:
+    def heads(self, has_space: HasSpace) -> "Heads":
         return _Tournaments(has_space)
 
     def standing(self, ledger: Ledger, name: str) -> float:
@@ -335,3 +306,7 @@ class _Tournament:
             self._order.withdraw(share)
         else:
             self._order.offer(best.head)
+
+
+Heads: TypeAlias = Ranked | _Tournaments
+"""Pods that are offered."""

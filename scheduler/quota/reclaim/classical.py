@@ -18,8 +18,7 @@ import msgspec
 
 from scheduler.framework.shares import DisruptionBudgets
 from scheduler.quota.policies import Policy, Preemption, may_free
-from scheduler.quota.reclaim.running import Running
-from scheduler.quota.reclaim.units import Order, Preemptor, QuotaUnit, cuts_guarantee, gives_back
+from scheduler.quota.reclaim.running import Order, Preemptor, QuotaUnit, Running, cuts_guarantee, gives_back
 from scheduler.quota.tree import ShareTree
 
 
@@ -48,7 +47,6 @@ class Classical:
         preemption: Preemption,
         sources: Mapping[str, Source],
     ) -> None:
-        """`sources`: what `sources_of` returns."""
         self._tree = tree
         self._running = running
         self._preemptor = preemptor

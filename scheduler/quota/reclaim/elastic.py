@@ -20,9 +20,9 @@ from scheduler.api.pods.requests import CPU, MEMORY
 from scheduler.framework.preemption.victims import pods_of
 from scheduler.framework.shares import DisruptionBudgets, ReclaimVictims
 from scheduler.quota.policies import Policy
-from scheduler.quota.reclaim.minimal import Fits, minimal_victims, quota_is_all
+from scheduler.quota.reclaim.minimal import Fits, minimal_victims
 from scheduler.quota.reclaim.pods import PodReclaim, QuotaRequest
-from scheduler.quota.reclaim.units import Preemptor, QuotaUnit, gives_back
+from scheduler.quota.reclaim.running import Preemptor, QuotaUnit, gives_back
 from scheduler.quota.tree import ShareTree
 
 NOTHING_ASKED: Final = {CPU: 0, MEMORY: 0}
@@ -136,7 +136,7 @@ def elastic_victims(
     preemptor: Preemptor,
     candidates: Sequence[QuotaUnit],
     violating: Collection[str] = frozenset(),
-    fits: Fits = quota_is_all,
+    fits: Fits = lambda gone: True,
 ) -> list[QuotaUnit]:
     """Return the fewest candidates that have to go; none if the preemptor does not fit with all of them gone.
 

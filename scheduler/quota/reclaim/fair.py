@@ -17,8 +17,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from scheduler.framework.shares import DisruptionBudgets
 from scheduler.quota.policies import Policy, Preemption
 from scheduler.quota.reclaim.fair_targets import Ancestry, Key, Piles, Reckon, Targets
-from scheduler.quota.reclaim.running import Running
-from scheduler.quota.reclaim.units import Preemptor, QuotaUnit, cuts_guarantee, gives_back
+from scheduler.quota.reclaim.running import Preemptor, QuotaUnit, Running, cuts_guarantee, gives_back
 from scheduler.quota.tree import ShareTree
 
 

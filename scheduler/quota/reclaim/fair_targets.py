@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Final
 
 from scheduler.quota.dominant import DominantShare, dominant_share
-from scheduler.quota.reclaim.units import QuotaUnit
+from scheduler.quota.reclaim.running import QuotaUnit
 from scheduler.quota.tree import ShareTree
 
 Key = tuple[float, float]

@@ -11,16 +11,11 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 
 from scheduler.cycle.steps import in_one_go
 from scheduler.framework.preemption.victims import needed
-from scheduler.quota.reclaim.units import QuotaUnit
+from scheduler.quota.reclaim.running import QuotaUnit
 from scheduler.quota.tree import ShareTree
 
 Fits = Callable[[Sequence[QuotaUnit]], bool]
 """Says whether a preemptor finds its nodes if these units are gone."""
-
-
-def quota_is_all(_: Sequence[QuotaUnit]) -> bool:
-    """Find nodes for everything: the preemptor fits as soon as quota suffices."""
-    return True
 
 
 def minimal_victims(

@@ -13,8 +13,7 @@ from scheduler.framework.shares import DisruptionBudgets, ReclaimVictims
 from scheduler.quota.adapter import Asked
 from scheduler.quota.ledger import Ledger
 from scheduler.quota.policies import Policy
-from scheduler.quota.reclaim.running import spare_first
-from scheduler.quota.reclaim.units import NO_LIMITS, Preemptor, QuotaUnit, may_evict, total
+from scheduler.quota.reclaim.running import NO_LIMITS, Preemptor, QuotaUnit, may_evict, spare_first, total
 
 if TYPE_CHECKING:
     from scheduler.quota.share_refs import ShareRef
@@ -33,9 +32,7 @@ class QuotaRequest(NamedTuple):
 
 
 class PodReclaim:
-    """The part of framework.shares.ShareReclaim that no rule changes: who counts as gone; whether that is enough; who
-    may give.
-    """
+    """The part of framework.shares.ShareReclaim that no rule changes: who is gone, who may give, is that enough."""
 
     goes_by_nodes = False
     _preemptor: Preemptor

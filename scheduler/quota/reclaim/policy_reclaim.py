@@ -15,8 +15,7 @@ from scheduler.quota.reclaim.fair import Fair
 from scheduler.quota.reclaim.fair_targets import Reckon
 from scheduler.quota.reclaim.minimal import Fits, minimal_victims
 from scheduler.quota.reclaim.pods import PodReclaim, QuotaRequest
-from scheduler.quota.reclaim.running import Running, RunningUnits, SpareFirst
-from scheduler.quota.reclaim.units import Preemptor, QuotaUnit
+from scheduler.quota.reclaim.running import Preemptor, QuotaUnit, Running, RunningUnits, SpareOf
 from scheduler.quota.tree import ShareTree
 
 
@@ -27,11 +26,11 @@ class PolicyReclaim(PodReclaim):
         self,
         request: QuotaRequest,
         preemption: Preemption,
-        running: "Callable[[Callable[[Pod], QuotaUnit | None]], Running]",
+        running: Callable[[Callable[[Pod], QuotaUnit | None], SpareOf], Running],
         reckon: Reckon | None,
     ) -> None:
-        """`preemption`: whom pods of the share may evict. `running` makes what has all pods of the ledger's shares,
-        of a function that returns the unit that goes with a pod. With `reckon`, dominant resource shares decide.
+        """`preemption`: whom pods of the share may evict. `running` makes RunningPods of all that the ledger's shares
+        have. With `reckon`, dominant resource shares decide.
         """
         super().__init__(request)
         ledger, share, asked = request.ledger, request.share, self._asked
@@ -65,14 +64,11 @@ class PolicyReclaim(PodReclaim):
         budgets: Callable[[], DisruptionBudgets],
         fits: Callable[[Sequence[Pod]], bool],
     ) -> ReclaimVictims:
-        running: Running = RunningUnits(self._wholes(pods)) if pods is not None else self._all()
+        running = self._running(self._whole, self._spare_of) if pods is None else RunningUnits(self._wholes(pods))
         with self._seen():
             preemptor, sources = self._known = self._known or self._contesting()
             found = self._found(preemptor, sources, running, lambda gone: fits(pods_of(gone)), budgets)
         return self._victims(found, self._violating(found, budgets))
-
-    def _all(self) -> Running:
-        return SpareFirst(self._running(self._whole), self._spare_of)
 
     def _found(
         self,
@@ -112,7 +108,6 @@ def _fewest(
 
 
 def _contesting(tree: ShareTree, preemptor: Preemptor) -> Preemptor:
-    """Return a preemptor that names what it contests."""
     asked = {resource: amount for resource, amount in preemptor.request.items() if amount > 0}
     short = [each for each, amount in asked.items() if amount > tree.available(preemptor.share, each)]
     return msgspec.structs.replace(preemptor, contested=frozenset(short or asked))

@@ -98,7 +98,7 @@ class ShareParts:
         waker.use(order, plugin.pending_reason)
 
     def _order_of(self, plugin: Any) -> "ShareOrder":
-        from scheduler.quota.share_orders import ByDecayedUsage, ByDominantShare, ByPriority
+        from scheduler.quota.share_orders import ByDecayedUsage, ByDominantShare, ShareOrder
 
         match plugin.order:
             case "DecayedUsage":
@@ -106,7 +106,7 @@ class ShareParts:
             case "DominantShare":
                 return ByDominantShare()
             case _:
-                return ByPriority()
+                return ShareOrder()
 
     def _preemption_ended(self, preemption: Preemption) -> None:
         """Nothing is kept for its pods any more."""

@@ -68,7 +68,6 @@ class ShareReports:
             yield (ledger.source,), len(ledger.problems)
 
     def _there(self, resource: str) -> int:
-        """Return how much of a resource all nodes have."""
         column = self._table.allowed_pods if resource == PODS else self._table.allocatable(resource)
         return int(column[self._table.in_use].sum())
 

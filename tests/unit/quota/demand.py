@@ -13,7 +13,7 @@ import msgspec
 from scheduler.quota.order import FairOrder, Head
 from scheduler.quota.policies import Preemption
 from scheduler.quota.reclaim.fair_targets import Reckon
-from scheduler.quota.reclaim.units import Preemptor, QuotaUnit
+from scheduler.quota.reclaim.running import Preemptor, QuotaUnit
 from scheduler.quota.tree import Share, ShareTree
 from tests.unit.quota.reclaiming import Reclaiming, a_ledger
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scheduler.quota.policies import Policy, Preemption
-from scheduler.quota.reclaim.units import Preemptor, QuotaUnit
+from scheduler.quota.reclaim.running import Preemptor, QuotaUnit
 from scheduler.quota.tree import Share, ShareTree
 
 

@@ -28,9 +28,9 @@ from scheduler.quota.dominant import dominant_share
 from scheduler.quota.ledger import Ledger
 from scheduler.quota.needs import Need
 from scheduler.quota.order import Head
-from scheduler.quota.reclaim.units import QuotaUnit
+from scheduler.quota.reclaim.running import QuotaUnit
 from scheduler.quota.reservations import Reservation
-from scheduler.quota.share_orders import ByDominantShare, ByPriority, Candidate
+from scheduler.quota.share_orders import ByDominantShare, Candidate, ShareOrder
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_pod
 from tests.unit.quota.kueue_objects import a_cohort, a_flavor, a_local_queue, a_queue
@@ -145,7 +145,7 @@ class KueueCycle:
                 self._reclaiming.add(unit)
 
     def _in_order(self) -> Iterator[Waiting]:
-        heads = (ByPriority() if self._reckon is None else ByDominantShare()).heads(lambda _: True)
+        heads = (ShareOrder() if self._reckon is None else ByDominantShare()).heads(lambda _: True)
         for name, each in self._heads.items():
             if name in self._tree.shares:
                 head = Head(

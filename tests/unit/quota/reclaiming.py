@@ -19,8 +19,7 @@ from scheduler.quota.policies import NOTHING_EVICTED, Preemption
 from scheduler.quota.reclaim.fair_targets import Reckon
 from scheduler.quota.reclaim.pods import QuotaRequest
 from scheduler.quota.reclaim.policy_reclaim import PolicyReclaim
-from scheduler.quota.reclaim.running import RunningPods
-from scheduler.quota.reclaim.units import Preemptor, QuotaUnit
+from scheduler.quota.reclaim.running import Preemptor, QuotaUnit, RunningPods
 from scheduler.quota.share_refs import ShareRef
 from scheduler.quota.tree import ShareTree
 from scheduler.state.eviction_order import EvictionOrder

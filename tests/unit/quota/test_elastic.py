@@ -7,7 +7,7 @@ import pytest
 from scheduler.quota.apis.elastic_quotas import ElasticQuotas
 from scheduler.quota.policies import Policy
 from scheduler.quota.reclaim.elastic import elastic_candidates, elastic_victims, giving_shares
-from scheduler.quota.reclaim.units import Preemptor, QuotaUnit
+from scheduler.quota.reclaim.running import Preemptor, QuotaUnit
 from scheduler.quota.reservations import Rank
 from scheduler.quota.tree import Share, ShareTree
 from scheduler.state.objects import ObjectStore

@@ -11,7 +11,7 @@ from scheduler.quota.apis.declared import DeclaredShares
 from scheduler.quota.decay import DecayedUsage
 from scheduler.quota.ledger import Ledger
 from scheduler.quota.order import FairOrder, Head
-from scheduler.quota.share_orders import ByDecayedUsage, ByPriority, Candidate, ShareOrder
+from scheduler.quota.share_orders import ByDecayedUsage, Candidate, ShareOrder
 from scheduler.quota.share_refs import ShareRef
 from scheduler.quota.tree import Share, ShareTree
 from scheduler.state.objects import ObjectStore
@@ -70,7 +70,7 @@ def test_entries_are_in_the_order_of_kueue(case: dict[str, Any]) -> None:
         for number, (name, each) in enumerate(entries.items())
     ]
 
-    assert [each.share for each in taken(ByPriority(), ledger, *heads)] == case["order"]
+    assert [each.share for each in taken(ShareOrder(), ledger, *heads)] == case["order"]
 
 
 @pytest.mark.parametrize("case", **ids(ORDER["pairs"]))
@@ -144,7 +144,7 @@ def a_ledger(*shares: Share) -> Ledger:
 def an_order(case: Mapping[str, Any], ledger: Ledger, usages: Mapping[str, Mapping[str, int]]) -> ShareOrder:
     """The order that a case is about, where so much was used lately of each share."""
     if case.get("order") == "Priority":
-        return ByPriority()
+        return ShareOrder()
     clock = FakeClock()
     order = ByDecayedUsage(HALF_LIFE, case.get("weights", {}), clock)
     amounts = {

@@ -8,7 +8,7 @@ from scheduler.quota.apis.declared import DeclaredShares
 from scheduler.quota.decay import MAX_GONE, MAX_RESOURCES, DecayedUsage
 from scheduler.quota.ledger import Ledger
 from scheduler.quota.order import FairOrder, Head
-from scheduler.quota.share_orders import ByPriority, Candidate, ShareOrder
+from scheduler.quota.share_orders import Candidate, ShareOrder
 from scheduler.quota.tree import Share, ShareTree
 from scheduler.state.objects import ObjectStore
 
@@ -58,12 +58,12 @@ def test_a_share_below_its_guarantee_goes_first_whatever_its_priority() -> None:
     shares.add("b", {"gpu": 4})
 
     assert order(shares, head("b", priority=1000), head("a", queued_at=9)) == ["a", "b"]
-    assert first_of(ByPriority(), a_ledger(shares), head("b", priority=1000), head("a", queued_at=9)) == "a"
+    assert first_of(ShareOrder(), a_ledger(shares), head("b", priority=1000), head("a", queued_at=9)) == "a"
 
 
 def test_pods_that_wait_for_more_important_ones_of_their_share_cost_at_most_one_question_each() -> None:
     ledger, asked = a_ledger(tree(Share(name="a", parent="root", minimum={"gpu": 1}))), []
-    offered = ByPriority().heads(lambda candidate: not asked.append(candidate.kind))  # type: ignore[func-returns-value]
+    offered = ShareOrder().heads(lambda candidate: not asked.append(candidate.kind))  # type: ignore[func-returns-value]
     for number in range(100):
         each = head("a", gpus=1 + number % 2, priority=number)
         offered.offer(Candidate(number, ledger, each, each.by_age))
@@ -82,9 +82,9 @@ def test_by_priority_a_pod_goes_first_that_borrows_of_its_nearest_relatives() ->
     )
     ledger = a_ledger(shares)
 
-    assert first_of(ByPriority(), ledger, head("a", priority=1000), head("b")) == "b"
+    assert first_of(ShareOrder(), ledger, head("a", priority=1000), head("b")) == "b"
     shares.add("near", {"gpu": 4})
-    assert first_of(ByPriority(), ledger, head("a", priority=1000), head("b")) == "a"
+    assert first_of(ShareOrder(), ledger, head("a", priority=1000), head("b")) == "a"
 
 
 def test_of_those_that_borrow_the_least_dominant_share_goes_first_by_weight() -> None:
@@ -130,7 +130,7 @@ def test_usage_that_changes_changes_the_order() -> None:
         assert first is not None
         winners.append(first.share)
         shares.add(first.share, ONE)
-        fair.changed(first.share)
+        fair.offer(first)
 
     assert winners == ["a", "b", "a", "b"]
 
@@ -149,7 +149,7 @@ def test_the_pods_of_a_share_with_children_take_turns_with_these_whatever_its_ow
     while shares.fits("team", ONE) and (first := fair.first()):
         winners.append(first.share)
         shares.add(first.share, ONE)
-        fair.changed(first.share)
+        fair.offer(first)
 
     assert winners == [*"ba", "team", *"aba", "team", *"aba"]
     assert shares.used_by_own_pods("team", "gpu") == 2
@@ -174,10 +174,9 @@ def test_the_order_that_is_kept_is_the_one_of_a_new_tournament(changes: list[tup
     for share, gpus, comes in changes:
         if comes:
             heads[share] = head(share, gpus, priority=gpus)
-            kept.offer(heads[share])
         else:
             shares.add(share, {"gpu": gpus})
-            kept.changed(share)
+        kept.offer(heads[share])
         fresh = FairOrder(shares)
         for each in heads.values():
             fresh.offer(each)

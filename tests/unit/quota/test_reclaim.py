@@ -10,7 +10,7 @@ from scheduler.quota.dominant import dominant_share
 from scheduler.quota.policies import Policy, Preemption
 from scheduler.quota.reclaim.fair_targets import Reckon
 from scheduler.quota.reclaim.minimal import Fits, minimal_victims
-from scheduler.quota.reclaim.units import Preemptor, QuotaUnit
+from scheduler.quota.reclaim.running import Preemptor, QuotaUnit
 from scheduler.quota.tree import Share, ShareTree
 from tests.unit.quota.reclaiming import NoBudgets, Reclaiming, a_ledger, found_everywhere
 
