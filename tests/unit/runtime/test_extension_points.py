@@ -25,7 +25,6 @@ from tests.unit.runtime.fakes import (
     PreFilter,
     PreFlight,
     PreScore,
-    QueueSort,
     Reserve,
     Score,
     ScoreNodes,
@@ -324,11 +323,3 @@ def test_a_plugin_that_cannot_sign_a_pod_has_no_signature() -> None:
     classes = framework.pod_classes
     assert classes.of(a_pod()).pod_class.signatures == {}
     assert classes.of(a_pod(labels={"app": "web"})).pod_class.signatures == {"One": "web", "Two": "web"}
-
-
-def test_a_profile_sorts_and_has_plugins_to_make_room() -> None:
-    sort = a(QueueSort)
-
-    assert a_framework(sort).queue_sort is sort
-    assert not a_framework(sort).has_post_filter
-    assert a_framework(sort, a(PostFilter)).has_post_filter

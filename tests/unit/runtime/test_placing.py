@@ -60,16 +60,6 @@ def raises(error: Exception) -> Any:
     return ask
 
 
-def test_the_only_plugin_says_which_placements_there_are() -> None:
-    framework = placed(plugin(fw.PlacementGeneratePlugin, "Racks", generate_placements=racks))
-
-    assert generated(framework) == {"r1": [0], "r2": [1, 2]}
-
-
-def test_without_a_plugin_all_nodes_are_the_only_placement() -> None:
-    assert generated(placed()) == {"": [0, 1, 2]}
-
-
 @pytest.mark.parametrize(
     ("answer", "refusal"),
     [
@@ -119,30 +109,6 @@ def test_a_plugin_that_is_switched_off_neither_generates_nor_scores() -> None:
     framework.breaker.note("Racks", "Filter", POD)
 
     assert generated(framework) == {"": [0, 1, 2]}
-
-
-def test_scores_are_weighted_and_added() -> None:
-    plugins = [plugin(fw.PlacementScorePlugin, name, score_placement=by_size) for name in ("One", "Two")]
-
-    scores = scored(*plugins, Two=3)
-
-    assert scores.total.tolist() == [4, 8]
-    assert {name: column.tolist() for name, column in scores.by_plugin.items()} == {"One": [1, 2], "Two": [3, 6]}
-
-
-def test_without_a_plugin_all_placements_score_0() -> None:
-    assert scored().total.tolist() == [0, 0]
-
-
-def test_scores_are_normalized_before_they_are_weighted() -> None:
-    tenfold = plugin(
-        Normalizing,
-        "Tenfold",
-        score_placement=lambda *_: 200,
-        normalize_placement_score=lambda state, pod, scores: scores // 20,
-    )
-
-    assert scored(tenfold, Tenfold=2).total.tolist() == [20, 20]
 
 
 @pytest.mark.parametrize(

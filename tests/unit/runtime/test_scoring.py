@@ -5,7 +5,7 @@ from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
 from scheduler.framework.nodes.nodes import Int64Column, NodeInfo
 from scheduler.framework.plugin import NormalizeScorePlugin, Plugin, PreScorePlugin, ScoreNodesPlugin, ScorePlugin
-from scheduler.framework.status import SKIP, Status
+from scheduler.framework.status import SKIP
 from scheduler.runtime.scoring import Scores
 from scheduler.testing import a_cluster, a_node, a_pod
 from tests.fakes import PlainScore, Signed, a_framework, plugin
@@ -101,6 +101,11 @@ def test_no_answer_of_a_column_plugin_means_zero() -> None:
             id="too few",
         ),
         pytest.param(
+            plugin(ScoreNodesPlugin, "Bad", score_nodes=lambda *_: SKIP),
+            'running Score plugins: plugin "Bad" failed with: <lambda> answered Status',
+            id="a status",
+        ),
+        pytest.param(
             plugin(Normalizing, "Bad", score=lambda *_: 1, normalize_score=lambda *_: None),
             'running Normalize on Score plugins: plugin "Bad" failed with: <lambda> answered None, expected an array',
             id="normalize forgets to return",
@@ -128,10 +133,3 @@ def test_a_stored_answer_cannot_be_changed_by_normalizing_in_place() -> None:
 
     with pytest.raises(PluginError, match=r'"InPlace" failed with: .*read-only'):
         scored(InPlace(), app="web")
-
-
-def test_a_status_is_no_score() -> None:
-    odd = plugin(ScoreNodesPlugin, "Odd", score_nodes=lambda *_: Status)
-
-    with pytest.raises(PluginError, match='"Odd"'):
-        scored(odd)

@@ -1,6 +1,6 @@
 """What is evaluated, and what is remembered."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from scheduler.testing import a_node, a_pod
 from tests.unit.plugins.cluster import a_cluster
 
 REQUESTED = (Aspect.REQUESTED,)
+NAMES = [f"n{i}" for i in range(20)]
 
 
 class Toy:
@@ -59,91 +60,62 @@ def test_the_first_question_is_answered_for_all_rows_and_the_second_from_memory(
     assert toy.asked == [list(range(20))]
 
 
-def test_only_changed_rows_are_evaluated_again() -> None:
-    table, store, toy = a_toy()
-    ask(store, toy)
-
-    put(table, "n7")
-    put(table, "n3")
-    put(table, "n7", "q")
-    values = ask(store, toy).values
-
-    assert toy.asked[1:] == [[3, 7]]
-    assert values.tolist() == table.requested("cpu").tolist()
+def put_all(table: NodeTable, *nodes: str) -> NodeTable:
+    for node in nodes:
+        put(table, node, f"{node}-{len(table.pods_on(node))}")
+    return table
 
 
-def test_a_change_is_evaluated_once() -> None:
-    table, store, toy = a_toy()
-    ask(store, toy)
-    put(table, "n7")
-    ask(store, toy)
-
-    values = ask(store, toy).values
-
-    assert toy.counts == [20, 1]
-    assert values[7] == 1000
+def relabel(table: NodeTable, *nodes: str) -> None:
+    for node in nodes:
+        table.set_node(a_node(node, labels={"zone": "a"}, cpu="64"))
 
 
-def test_a_change_of_another_aspect_evaluates_nothing() -> None:
-    table, store, toy = a_toy()
-    ask(store, toy)
-
-    table.set_node(a_node("n1", labels={"zone": "a"}, cpu="64"))
-    ask(store, toy)
-
-    assert toy.counts == [20]
-
-
-def test_a_row_that_changed_in_several_aspects_is_evaluated_once() -> None:
-    table, store, toy = a_toy()
-    aspects = (Aspect.REQUESTED, Aspect.LABELS)
-    ask(store, toy, aspects=aspects)
-
-    put(table, "n1")
-    table.set_node(a_node("n1", labels={"zone": "a"}))
-    table.set_node(a_node("n2", labels={"zone": "a"}))
-    ask(store, toy, aspects=aspects)
-
-    assert toy.asked[1:] == [[1, 2]]
-
-
-def test_when_more_than_a_quarter_of_the_rows_changed_all_are_evaluated() -> None:
-    table, store, toy = a_toy(20)
-    ask(store, toy)
-
-    for i in range(5):
-        put(table, f"n{i}", f"a{i}")
-    ask(store, toy)
-    for i in range(6):
-        put(table, f"n{i}", f"b{i}")
-    ask(store, toy)
-
-    assert toy.counts == [20, 5, 20]
-
-
-def test_a_log_that_has_forgotten_too_much_leads_to_a_full_evaluation() -> None:
-    table, store, toy = a_toy()
-    ask(store, toy)
-
+def forget_much(table: NodeTable) -> None:
     pod = a_pod(requests={"cpu": 1})
-    for _ in range(3000):
+    for _ in range(3000):  # more than a log of changes holds
         table.add_pod("n5", pod)
         table.remove_pod("n5", pod)
     table.add_pod("n5", pod)
-    values = ask(store, toy).values
-
-    assert toy.counts == [20, 20]
-    assert values[5] == 1000
 
 
-def test_a_change_that_may_touch_every_row_leads_to_a_full_evaluation() -> None:
+EVERYTHING = list(range(20))
+
+
+@pytest.mark.parametrize(
+    ("aspects", "change", "asked"),
+    [
+        pytest.param(REQUESTED, lambda table: None, [], id="nothing changed"),
+        pytest.param(REQUESTED, lambda table: put_all(table, "n7", "n3", "n7"), [[3, 7]], id="two rows, one twice"),
+        pytest.param(REQUESTED, lambda table: relabel(table, "n1"), [], id="another aspect"),
+        pytest.param(
+            (Aspect.REQUESTED, Aspect.LABELS),
+            lambda table: relabel(put_all(table, "n1"), "n1", "n2"),
+            [[1, 2]],
+            id="a row in several aspects",
+        ),
+        pytest.param(REQUESTED, lambda table: put_all(table, *NAMES[:5]), [EVERYTHING[:5]], id="a quarter of the rows"),
+        pytest.param(REQUESTED, lambda table: put_all(table, *NAMES[:6]), [EVERYTHING], id="more than a quarter"),
+        pytest.param(REQUESTED, forget_much, [EVERYTHING], id="more changes than the log holds"),
+        pytest.param(
+            (Aspect.IMAGES,),
+            lambda table: table.set_node(a_node("n1", images={"app:1": 5})),
+            [EVERYTHING],
+            id="a change that may touch every row",
+        ),
+    ],
+)
+def test_a_change_is_evaluated_once_and_only_where_it_matters(
+    aspects: tuple[Aspect, ...], change: Callable[[NodeTable], object], asked: list[list[int]]
+) -> None:
     table, store, toy = a_toy()
-    ask(store, toy, aspects=(Aspect.IMAGES,))
+    ask(store, toy, aspects=aspects)
 
-    table.set_node(a_node("n1", images={"app:1": 5}))
-    ask(store, toy, aspects=(Aspect.IMAGES,))
+    change(table)
+    for _ in range(2):
+        assert ask(store, toy, aspects=aspects).values.tolist() == table.requested("cpu").tolist()
 
-    assert toy.counts == [20, 20]
+    assert toy.asked[1:] == asked
 
 
 # Keys.
@@ -202,6 +174,7 @@ def test_new_rows_are_evaluated_and_old_ones_kept() -> None:
     assert toy.asked[1:] == [[20]]
     assert values.tolist() == table.requested("cpu").tolist()
     assert store.all_rows().tolist() == list(range(21))
+    assert not store.all_rows().flags.writeable
 
 
 def test_a_store_of_no_nodes_is_empty_and_grows() -> None:
@@ -214,12 +187,6 @@ def test_a_store_of_no_nodes_is_empty_and_grows() -> None:
 
     assert empty == []
     assert ask(store, toy).values.tolist() == [1000]
-
-
-def test_the_numbers_of_all_rows_cannot_be_written() -> None:
-    _, store, _ = a_toy()
-
-    assert not store.all_rows().flags.writeable
 
 
 # What is stored.
@@ -265,9 +232,11 @@ def test_may_differ_says_whether_anything_but_0_may_be_stored() -> None:
     assert said == [False, True, False]
 
 
-def test_an_exception_leaves_no_stale_column() -> None:
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_an_exception_leaves_no_stale_column(is_stored: bool) -> None:
     table, store, toy = a_toy()
-    ask(store, toy)
+    if is_stored:
+        ask(store, toy)
     put(table, "n1")
     toy.error = RuntimeError("a plugin failed")
 
@@ -276,20 +245,8 @@ def test_an_exception_leaves_no_stale_column() -> None:
     toy.error = None
     values = ask(store, toy).values
 
-    assert toy.counts == [20, 1, 20]
+    assert toy.counts == ([20, 1, 20] if is_stored else [20, 20])
     assert values.tolist() == table.requested("cpu").tolist()
-
-
-def test_an_exception_at_the_first_question_stores_nothing() -> None:
-    table, store, toy = a_toy()
-    put(table, "n1")
-    toy.error = RuntimeError("a plugin failed")
-
-    with pytest.raises(RuntimeError, match="a plugin failed"):
-        ask(store, toy)
-    toy.error = None
-
-    assert ask(store, toy).values[1] == 1000
 
 
 # Limits.
@@ -332,20 +289,3 @@ def test_the_least_recently_used_columns_go_first(size: int, room: int) -> None:
 
     assert stored == []
     assert evaluated == [1]
-
-
-def test_a_column_that_could_not_be_refreshed_is_dropped_and_computed_again() -> None:
-    table = a_cluster(*(a_node(f"n{i}") for i in range(20)))
-    store = AnswerStore(table)
-    column = store.column("key", (Aspect.REQUESTED,), np.int64, lambda rows: table.pod_count[rows])
-    table.add_pod("n3", a_pod())
-
-    def fail(rows: Rows) -> Values:
-        raise ValueError("broken")
-
-    with pytest.raises(ValueError, match="broken"):
-        store.column("key", (Aspect.REQUESTED,), np.int64, fail)
-
-    assert column not in store
-    again = store.column("key", (Aspect.REQUESTED,), np.int64, lambda rows: table.pod_count[rows])
-    assert again.values.tolist() == table.pod_count.tolist()

@@ -69,22 +69,38 @@ def seen(framework: Framework, *pods: fw.Pod) -> list[bool]:
     return [each is classes[0] for each in classes]
 
 
-def test_pods_of_one_spec_are_signed_once() -> None:
-    signs = a(Signs)
-
-    assert seen(a_framework(signs), a_pod("one"), a_pod("two"), a_pod("three", labels={"app": "web"})) == [True] * 3
-    assert signs.log == ["one"]
+def claiming(name: str) -> fw.Pod:
+    return a_pod(name, volumes=[Volume(persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name=name))])
 
 
-def test_pods_whose_signatures_differ_are_of_different_classes() -> None:
-    assert seen(a_framework(a(Signs)), a_pod("one"), a_pod("two", requests={"cpu": "1"})) == [True, False]
+ONE = a_pod("one")
+STATUS = PodStatus(container_statuses=(ContainerStatus(name="main"),))
 
 
-def test_pods_whose_signatures_are_equal_are_of_one_class_whatever_their_specs_say() -> None:
-    signs = a(Signs)
+@pytest.mark.parametrize(
+    ("pods", "alike", "signed"),
+    [
+        pytest.param([ONE, a_pod("two", labels={"app": "web"})], True, ["one"], id="one spec"),
+        pytest.param([ONE, a_pod("two", requests={"cpu": "1"})], False, ["one", "two"], id="other signatures"),
+        pytest.param([ONE, a_pod("two", priority=7)], True, ["one", "two"], id="equal signatures of other specs"),
+        pytest.param(
+            [a_pod(name, volumes=[Volume(name=f"kube-api-access-{name}")]) for name in ("one", "two")],
+            True,
+            ["one"],
+            id="names of volumes of unknown sources",
+        ),
+        pytest.param([claiming("one"), claiming("two")], True, ["one", "two"], id="volumes with a source"),
+        pytest.param([a_pod(name, group=f"of {name}") for name in ("one", "two")], True, ["one"], id="groups"),
+        pytest.param([ONE, a_pod("two", status=STATUS)], True, ["one", "two"], id="a status that tells of resources"),
+    ],
+)
+def test_pods_are_of_one_class_where_their_signatures_are_equal_and_signed_once_a_spec(
+    pods: list[fw.Pod], alike: bool, signed: list[str]
+) -> None:
+    signs, picky = a(Signs), Picky()
 
-    assert seen(a_framework(signs), a_pod("one"), a_pod("two", priority=7)) == [True, True]
-    assert signs.log == ["one", "two"]
+    assert seen(a_framework(signs, picky), *pods) == [True, alike]
+    assert signs.log == picky.log == signed
 
 
 def test_each_pod_is_signed_where_a_plugin_looks_at_more_than_the_spec() -> None:
@@ -106,45 +122,6 @@ def test_a_long_spec_is_known_by_a_digest() -> None:
     assert signs.log == ["one", "three"]
     assert isinstance(state.known_spec.key, bytes)
     assert len(state.known_spec.key) == 64
-
-
-def test_names_of_volumes_of_unknown_sources_make_no_difference() -> None:
-    signs = a(Signs)
-    pods = [a_pod(name, volumes=[Volume(name=f"kube-api-access-{name}")]) for name in ("one", "two")]
-
-    seen(a_framework(signs), *pods)
-
-    assert signs.log == ["one"]
-
-
-def test_the_group_makes_no_difference() -> None:
-    signs, picky = a(Signs), Picky()
-    framework = a_framework(signs, picky)
-
-    assert seen(framework, *(a_pod(name, group=f"group of {name}") for name in ("one", "two", "three"))) == [True] * 3
-    assert signs.log == ["one"]
-    assert picky.log == ["one"]
-
-
-def test_volumes_with_a_source_make_a_difference() -> None:
-    signs = a(Signs)
-    claims = [PersistentVolumeClaimVolumeSource(claim_name=name) for name in ("one", "two")]
-
-    seen(
-        a_framework(signs),
-        *(a_pod(claim.claim_name, volumes=[Volume(persistent_volume_claim=claim)]) for claim in claims),
-    )
-
-    assert signs.log == ["one", "two"]
-
-
-def test_a_pod_whose_status_tells_of_resources_is_signed_by_itself() -> None:
-    signs = a(Signs)
-    status = PodStatus(container_statuses=(ContainerStatus(name="main"),))
-
-    seen(a_framework(signs), a_pod("one"), a_pod("two", status=status))
-
-    assert signs.log == ["one", "two"]
 
 
 def test_a_pod_that_two_schedulers_see_is_signed_by_each() -> None:

@@ -167,13 +167,3 @@ def test_the_configuration_has_the_last_word_about_how_long_to_wait() -> None:
     stage.budgets.begin("PreBind", "Slow", POD)
 
     assert stage.look_after(5) == ['plugin "Slow" has not come back for 5 s at PreBind']
-
-
-@pytest.mark.parametrize("name", ["VolumeBinding", "DynamicResources"])
-def test_what_waits_for_volumes_and_devices_says_how_long(name: str) -> None:
-    from plugins import IN_TREE
-
-    made = IN_TREE[name]()
-
-    assert isinstance(made, fw.PreBindPlugin)
-    assert made.wait_seconds == 660.0

@@ -55,24 +55,23 @@ nodes = st.fixed_dictionaries(
     wanted=requests,
     on_node=st.lists(requests, max_size=6),
     back=st.permutations(range(6)),
+    plugins=st.permutations([NodeResourcesFit(), TaintToleration()]),
 )
 def test_the_quick_way_says_what_the_plain_way_says(
-    node: dict[str, int], tainted: bool, wanted: dict[str, int], on_node: list[dict[str, int]], back: list[int]
+    node: dict[str, int],
+    tainted: bool,
+    wanted: dict[str, int],
+    on_node: list[dict[str, int]],
+    back: list[int],
+    plugins: list[fw.Plugin],
 ) -> None:
-    taints = [fw.Taint(key="a", effect="NoSchedule")] if tainted else []
+    taints, gpus = [fw.Taint(key="a", effect="NoSchedule")] if tainted else [], {GPU: node["gpu"]}
     pods = [a_pod(f"p{i}", requests=each) for i, each in enumerate(on_node)]
     table = a_cluster(
-        a_node(
-            "n",
-            cpu=node["cpu"],
-            memory=node["memory"],
-            pods=node["pods"],
-            allocatable={GPU: node["gpu"]},
-            taints=taints,
-        ),
+        a_node("n", cpu=node["cpu"], memory=node["memory"], pods=node["pods"], allocatable=gpus, taints=taints),
         pods={"n": pods},
     )
-    framework = a_framework(NodeResourcesFit(), TaintToleration(), table=table)
+    framework = a_framework(*plugins, table=table)
     preemptor = a_pod("high", requests=wanted)
     removed = pods[: len(pods) // 2 + 1]
     order = [removed[i] for i in back if i < len(removed)]
@@ -91,21 +90,6 @@ def test_the_quick_way_says_what_the_plain_way_says(
             assert quick.refusal() == slow.refusal()
     table.check_invariants()
     assert [each.name for each in sorted(table.info(0).pods, key=lambda each: each.name)] == [p.name for p in pods]
-
-
-def test_a_plugin_that_refuses_before_the_others_is_named() -> None:
-    table = a_cluster(a_node("n", cpu=1, taints=[fw.Taint(key="a", effect="NoSchedule")]))
-    pod = a_pod(requests={"cpu": 2})
-
-    for plugins, name in (
-        ((NodeResourcesFit(), TaintToleration()), "NodeResourcesFit"),
-        ((TaintToleration(), NodeResourcesFit()), "TaintToleration"),
-    ):
-        with begin(a_framework(*plugins, table=table), pod).simulate(0) as simulated:
-            refusal = simulated.refusal()
-            assert isinstance(simulated, QuickSimulation)
-            assert refusal is not None
-            assert refusal.plugin == name
 
 
 def test_a_plugin_that_reads_pods_and_cannot_follow_is_asked_on_the_table() -> None:

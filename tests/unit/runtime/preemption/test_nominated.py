@@ -7,7 +7,7 @@ import pytest
 from scheduler import framework as fw
 from scheduler.runtime.framework import Framework
 from scheduler.state.nodes.node_table import NodeTable
-from scheduler.testing import a_node, a_pod
+from scheduler.testing import a_pod
 from tests.fakes import a_framework, everything
 from tests.unit.runtime.fakes import (
     Extensions,
@@ -20,6 +20,7 @@ from tests.unit.runtime.fakes import (
 )
 
 NO = fw.unschedulable("no")
+PROMISED, TOO = a_pod("p", priority=5), a_pod("q", priority=5)
 
 
 class Counting(fw.PreFilterPlugin, fw.PreFilterExtensions, fw.FilterPlugin):
@@ -90,66 +91,34 @@ def test_forms_with_and_without_a_store_agree_again_and_again(kind: type[fw.Plug
     assert first == second == {"a": "Judge: no", "b": "", "c": "Judge: never, ever"}
 
 
-def test_a_node_that_was_changed_gets_a_new_answer() -> None:
-    table = nodes("a", "b")
-    judge = a(SignedFilter, "Judge", {"a": NO})
-    framework = a_framework(judge, table=table)
-    answers(framework, table)
-
-    judge.answer = {}
-    table.set_node(a_node("a", labels={"new": "yes"}))
-
-    assert answers(framework, table) == {"a": "", "b": ""}
+BEFORE, AFTER = a(Filter, "Other", {"a": NO}), a(Filter, "Later", {"a": NO})
+ME = a_pod("me", priority=5)
 
 
-def test_plugins_count_nominated_pods_in_a_state_of_their_own() -> None:
-    table = nodes("a", "b")
-    promised = [a_pod("p"), a_pod("q")]
-
-    found = answers(a_framework(Counting(), table=table, nominated={"a": promised}), table)
-
-    assert found == {"a": "Counting: beside p+q", "b": ""}
-
-
-def test_each_node_is_asked_beside_its_own_nominated_pods_only() -> None:
+@pytest.mark.parametrize(
+    ("plugins", "nominated", "found"),
+    [
+        pytest.param([Counting()], {"a": [PROMISED, TOO]}, "Counting: beside p+q", id="two"),
+        pytest.param([Counting()], {"a": [PROMISED], "b": [TOO]}, "Counting: beside p", id="its own only"),
+        pytest.param(
+            [Counting()],
+            {"a": [a_pod("low", priority=4), ME, a_pod("equal", priority=5), a_pod("high", priority=6)]},
+            "Counting: beside equal+high",
+            id="neither lower ones nor the pod itself",
+        ),
+        pytest.param([Counting(limit=1)], {"a": [PROMISED]}, "", id="room for them and one more"),
+        pytest.param([Counting(), AFTER], {"a": [PROMISED]}, "Counting: beside p", id="the first refusal is told"),
+        pytest.param([BEFORE, Counting()], {"a": [PROMISED]}, "Other: no", id="also if they do not matter to it"),
+    ],
+)
+def test_a_node_is_asked_beside_the_pods_nominated_to_it(
+    plugins: list[fw.Plugin], nominated: dict[str, list[fw.Pod]], found: str
+) -> None:
     table = nodes("a", "b", "c")
-    nominated = {"a": [a_pod("p")], "b": [a_pod("q")]}
 
-    found = answers(a_framework(Counting(), table=table, nominated=nominated), table)
+    answer = answers(a_framework(*plugins, table=table, nominated=nominated), table, ME)
 
-    assert found == {"a": "Counting: beside p", "b": "Counting: beside q", "c": ""}
-
-
-def test_of_several_nominated_pods_lower_ones_and_the_pod_itself_do_not_count() -> None:
-    table = nodes("a")
-    pod = a_pod("me", priority=5)
-    promised = [a_pod("low", priority=4), pod, a_pod("equal", priority=5), a_pod("high", priority=6)]
-
-    found = answers(a_framework(Counting(), table=table, nominated={"a": promised}), table, pod)
-
-    assert found == {"a": "Counting: beside equal+high"}
-
-
-def test_room_for_the_nominated_pods_and_one_more_is_enough() -> None:
-    table = nodes("a")
-
-    found = answers(a_framework(Counting(limit=1), table=table, nominated={"a": [a_pod("p")]}), table)
-
-    assert found == {"a": ""}
-
-
-def test_a_refused_node_tells_the_first_refusal_beside_the_nominated_pods() -> None:
-    table = nodes("a")
-    framework = a_framework(Counting(), a(Filter, "Later", {"a": NO}), table=table, nominated={"a": [a_pod("p")]})
-
-    assert answers(framework, table) == {"a": "Counting: beside p"}
-
-
-def test_a_plugin_that_refuses_before_is_still_the_first_beside_the_nominated_pods() -> None:
-    table = nodes("a")
-    framework = a_framework(a(Filter, "Earlier", {"a": NO}), Counting(), table=table, nominated={"a": [a_pod("p")]})
-
-    assert answers(framework, table) == {"a": "Earlier: no"}
+    assert (answer["a"], answer["c"]) == (found, "")
 
 
 def test_extensions_are_told_in_the_order_of_plugins_and_pods() -> None:
