@@ -55,13 +55,6 @@ async def test_a_token_file_is_read_again(tmp_path: Path) -> None:
     assert (credentials.identity.authorization, credentials.version) == ("Bearer second", 1)
 
 
-async def test_the_server_is_known_without_a_slash_at_its_end(tmp_path: Path) -> None:
-    kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text(kubeconfig_text(SERVER + "/"))
-
-    assert (await load_credentials(str(kubeconfig))).identity.server == SERVER
-
-
 # --- kept fresh ---
 
 

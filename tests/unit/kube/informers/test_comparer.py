@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.informers.comparer import Comparer
+from scheduler.kube.informers.comparer import Comparer, Difference
 from scheduler.kube.informers.listing import Lister
 from scheduler.testing import pod_from_dict
 from tests.unit.cycle.harness import PROFILE, Scheduler
@@ -68,13 +68,17 @@ async def test_equal_states_do_not_differ(tmp_path: Path) -> None:
     assert requests == 2, "no second look"
 
 
-async def test_nodes_are_compared_by_name(tmp_path: Path) -> None:
+async def test_nodes_are_compared_by_name_and_pods_by_uid(tmp_path: Path) -> None:
     async with a_setup(tmp_path) as setup:
-        setup.lists(nodes=("b",))
+        setup.lists(bound("new"), ours("next"), nodes=("b",))
+        setup.knows(bound("web"), ours("waits"), ours("tried"))
+        setup.scheduler.pop()
         comparison = await setup.comparer.compare()
 
-    assert comparison.nodes.missed == {"b": "b"}
-    assert comparison.nodes.redundant == {"a": "a"}
+    assert comparison.nodes == Difference({"b": "b"}, {"a": "a"})
+    assert comparison.pods.missed == {"uid-new": "default/new", "uid-next": "default/next"}
+    gone = ("web", "waits", "tried")
+    assert comparison.pods.redundant == {f"uid-{name}": f"default/{name}" for name in gone}
 
 
 async def test_a_node_that_only_pods_speak_of_is_redundant(tmp_path: Path) -> None:
@@ -86,25 +90,6 @@ async def test_a_node_that_only_pods_speak_of_is_redundant(tmp_path: Path) -> No
         setup.knows(elsewhere)
 
         assert (await setup.comparer.compare()).nodes.redundant == {"gone": "gone"}
-
-
-async def test_pods_that_we_do_not_have_are_missed(tmp_path: Path) -> None:
-    async with a_setup(tmp_path) as setup:
-        setup.lists(bound("web"), ours("next"))
-
-        pods = (await setup.comparer.compare()).pods
-    assert pods.missed == {"uid-web": "default/web", "uid-next": "default/next"}
-    assert pods.redundant == {}
-
-
-async def test_pods_that_the_api_server_does_not_have_are_redundant(tmp_path: Path) -> None:
-    async with a_setup(tmp_path) as setup:
-        setup.knows(bound("web"), ours("next"), ours("tried"))
-        setup.scheduler.pop()
-
-        pods = (await setup.comparer.compare()).pods
-    assert pods.missed == {}
-    assert pods.redundant == {"uid-web": "default/web", "uid-next": "default/next", "uid-tried": "default/tried"}
 
 
 async def test_a_bound_pod_that_waits_in_our_queue_is_missed(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from scheduler.api.decoding import Unreadable
 from scheduler.api.pods.pod import keep_raw_pod
-from scheduler.api.versions import is_newer
 from scheduler.framework.nodes.resources import parse_resource
 from scheduler.kube.informers.intake import Intake, Reduction, node_intake, object_intake, pod_intake
 from scheduler.process.metrics import Metrics
@@ -38,14 +37,6 @@ class Setup:
 @pytest.fixture
 def setup() -> Setup:
     return Setup()
-
-
-@pytest.mark.parametrize(
-    ("version", "other", "newer"),
-    [("2", "1", True), ("1", "1", False), ("9", "10", False), ("10", "9", True), ("1", "", True)],
-)
-def test_versions_compare_as_numbers(version: str, other: str, newer: bool) -> None:
-    assert is_newer(version, other) is newer
 
 
 def test_events_reach_their_handlers(setup: Setup) -> None:
@@ -118,18 +109,6 @@ def test_a_failing_handler_asks_for_a_comparison(setup: Setup) -> None:
     assert setup.handlers.calls == ["changed b 1"]
     assert setup.failures == 1
     assert sample(setup.metrics, "loadmaster_watch_errors_total", resource="pods", reason="handler") == 1
-
-
-def test_one_unreadable_object_does_not_spoil_its_page(setup: Setup) -> None:
-    body = b'{"metadata":{"resourceVersion":"9"},"items":[%b,%b]}' % (
-        b'{"metadata":{"name":"a","uid":"1","resourceVersion":"1"},"spec":{"priority":"high"}}',
-        b'{"metadata":{"name":"b","uid":"2","resourceVersion":"2"}}',
-    )
-
-    page = setup.pods.read_page(body)
-
-    assert [pod.name for pod in page.items] == ["b"]
-    assert [name for name, _ in setup.handlers.unreadable] == ["a"]
 
 
 DEEP = b'{"f:a":' * 9_000 + b"{}" + b"}" * 9_000
@@ -266,16 +245,6 @@ def test_of_an_object_only_what_plugins_read_is_kept_wherever_it_comes_from() ->
 
     for each in (handlers.objects["uid-a"], listed):
         assert each.content == {"apiVersion": "example.com/v1", "kind": "Budget", "spec": {"pool": "blue"}}
-
-
-def test_one_unreadable_object_of_any_resource_does_not_spoil_its_page() -> None:
-    budgets = object_intake(BUDGETS, parse_resource(BUDGETS), FakeObjectHandlers(), Metrics())
-    body = b'{"metadata":{"resourceVersion":"9"},"items":[%b,%b]}' % (
-        b'{"metadata":{"name":"a","uid":"1","resourceVersion":"1","labels":3}}',
-        b'{"metadata":{"name":"b","uid":"2","resourceVersion":"2"},"spec":{}}',
-    )
-
-    assert [budget.name for budget in budgets.read_page(body).items] == ["b"]
 
 
 def test_what_we_have_takes_the_place_of_an_unreadable_version(setup: Setup) -> None:

@@ -113,23 +113,6 @@ async def synced(
         yield setup
 
 
-async def test_nodes_are_compared_before_pods(tmp_path: Path) -> None:
-    async with a_setup(tmp_path, object_list(pod_dict("a"), version=10)) as setup:
-        setup.relister.request(PODS)
-        setup.relister.request(NODES)
-        await setup.relister.synced.wait()
-
-        assert setup.handlers.calls == ["changed n 1", "changed a 1"]
-
-
-async def test_pods_alone_are_not_synced(tmp_path: Path) -> None:
-    async with a_setup(tmp_path, object_list(pod_dict("a"), version=10)) as setup:
-        setup.relister.request(PODS)
-        await until(lambda: setup.handlers.pods)
-
-        assert not setup.relister.synced.is_set()
-
-
 async def test_pages_are_read_to_the_end(tmp_path: Path) -> None:
     first = object_list(pod_dict("a"), version=10, continue_="next/+=")
     last = object_list(pod_dict("b"), version=10)
@@ -149,15 +132,11 @@ async def test_differences_are_repaired_and_counted(tmp_path: Path) -> None:
     after = object_list(pod_dict("changed", 11), pod_dict("new", 12), pod_dict("same", 3), version=20)
 
     async with synced(tmp_path, before, after) as setup:
+        assert setup.repairs("added") == 0, "the first list is no repair"
         await setup.compare_pods()
 
     assert setup.handlers.calls == ["changed changed 11", "changed new 12", "deleted gone"]
     assert [setup.repairs(kind) for kind in ("added", "updated", "deleted")] == [1, 1, 1]
-
-
-async def test_the_first_list_is_no_repair(tmp_path: Path) -> None:
-    async with synced(tmp_path, object_list(pod_dict("a"), version=10)) as setup:
-        assert setup.repairs("added") == 0
 
 
 async def test_what_the_watch_knows_better_stays(tmp_path: Path) -> None:
@@ -475,30 +454,28 @@ async def restored(setup: Setup) -> str:
     return str(raised.value)
 
 
-async def test_a_list_older_than_the_last_one_means_that_etcd_was_restored(tmp_path: Path) -> None:
-    async with synced(tmp_path, object_list(version=10), object_list(version=9)) as setup:
-        setup.relister.request(PODS)
-
-        assert await restored(setup) == "pods: version 10 was seen, and now the newest is 9"
-
-
-async def test_a_list_older_than_an_event_means_that_etcd_was_restored(tmp_path: Path) -> None:
-    async with synced(tmp_path, object_list(version=10)) as setup:
-        setup.pods.from_line(watch_line("ADDED", pod_dict("a", 11)))
-        setup.relister.request(PODS)
-
-        assert await restored(setup) == "pods: version 11 was seen, and now the newest is 10"
-
-
-async def test_a_new_list_with_an_old_object_means_that_etcd_was_restored_and_its_revision_raised(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("lists", "event", "seen"),
+    [
+        pytest.param([object_list(version=10), object_list(version=9)], None, (10, 9), id="older than the last one"),
+        pytest.param([object_list(version=10)], pod_dict("a", 11), (11, 10), id="older than an event"),
+        pytest.param(
+            [object_list(pod_dict("a", 7), version=10), object_list(pod_dict("a", 5), version=1_000_010)],
+            None,
+            (7, 5),
+            id="new, with an old object: the revision was raised",
+        ),
+    ],
+)
+async def test_a_list_that_goes_back_means_that_etcd_was_restored(
+    tmp_path: Path, lists: list[Answer], event: Any, seen: tuple[int, int]
 ) -> None:
-    lists = object_list(pod_dict("a", 7), version=10), object_list(pod_dict("a", 5), version=1_000_010)
-
     async with synced(tmp_path, *lists) as setup:
+        if event is not None:
+            setup.pods.from_line(watch_line("ADDED", event))
         setup.relister.request(PODS)
 
-        assert await restored(setup) == "pods: version 7 was seen, and now the newest is 5"
+        assert await restored(setup) == f"pods: version {seen[0]} was seen, and now the newest is {seen[1]}"
 
 
 async def test_a_watch_that_goes_on_is_an_occasion_to_look(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -57,14 +58,17 @@ async def test_a_url_is_asked_with_the_token_of_a_file(tmp_path: Path) -> None:
     assert tokens == ["", "Bearer one", "Bearer two"]
 
 
-@pytest.mark.parametrize("status", [204, 302, 401, 404, 500, 503])
-async def test_any_other_answer_is_an_error(tmp_path: Path, status: int) -> None:
+@pytest.mark.parametrize(
+    ("method", "status"), [("GET", 204), *product(("GET", "POST"), (302, 401, 404, 409, 500, 503))]
+)
+async def test_any_other_answer_is_an_error_and_nothing_is_repeated(tmp_path: Path, method: str, status: int) -> None:
     body = b"" if status == 204 else b"why"
-    async with elsewhere(status, body) as (url, _), fake_client(tmp_path, FakeApi()) as client:
-        with pytest.raises(ApiError) as refused:
-            await PluginReader(client).read(url, 5)
+    async with elsewhere(status, body) as (url, server), fake_client(tmp_path, FakeApi()) as client:
+        reader = PluginReader(client)
+        with pytest.raises(ApiError, match="HTTP") as refused:
+            await (reader.read(url, 5) if method == "GET" else reader.post(url, b"{}", 5))
 
-    assert refused.value.status == status
+    assert (refused.value.status, len(server.requests)) == (status, 1)
 
 
 async def test_an_answer_that_takes_too_long_is_none(tmp_path: Path) -> None:
@@ -112,16 +116,6 @@ async def test_a_body_is_posted_once_as_json(tmp_path: Path, status: int, answer
 
     (posted,) = server.requests
     assert (posted.headers["Content-Type"], posted.body) == ("application/json", {"pod": "cart"})
-
-
-@pytest.mark.parametrize("status", [302, 404, 409, 500, 503])
-async def test_a_post_that_is_refused_is_not_repeated(tmp_path: Path, status: int) -> None:
-    async with elsewhere(status) as (url, server), fake_client(tmp_path, FakeApi()) as client:
-        with pytest.raises(ApiError, match="HTTP") as refused:
-            await PluginReader(client).post(url, b"{}", 5)
-
-    assert refused.value.status == status
-    assert len(server.requests) == 1
 
 
 async def test_ten_calls_go_elsewhere_at_once_and_the_others_wait(tmp_path: Path) -> None:

@@ -65,14 +65,14 @@ async def test_but_not_for_ever(tmp_path: Path) -> None:
     assert len(api.seen(GET)) == FOR_ENDINGS.tries
 
 
-async def test_a_refusal_is_not_repeated(tmp_path: Path) -> None:
-    with pytest.raises(ClusterError, match="reading default/web: 403"):
-        await ending(tmp_path, Answer(403))
-
-
-async def test_an_answer_that_is_no_pod_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ClusterError, match="reading default/web"):
-        await ending(tmp_path, Answer(body={"metadata": 1}))
+@pytest.mark.parametrize(
+    ("answer", "why"), [(Answer(403), ": 403"), (Answer(body={"metadata": 1}), "")], ids=["refused", "no pod"]
+)
+async def test_an_answer_of_no_use_is_an_error_and_not_asked_for_again(
+    tmp_path: Path, answer: Answer, why: str
+) -> None:
+    with pytest.raises(ClusterError, match=f"reading default/web{why}"):
+        await ending(tmp_path, answer)
 
 
 async def test_a_long_message_is_cut(tmp_path: Path) -> None:
