@@ -6,20 +6,17 @@
 A decision about thousands of pods takes a second, so it is made in steps, of a member each, and the event loop has its
 turn every few milliseconds. It is sound all the same:
 
-- No other decision is made meanwhile: the loop decides about no other pod, and an explanation or a what-if waits
-  (`Pauses.ready`).
-- Assumed members stay assumed between the steps, and look like pods whose binding is under way: the watch, failing
-  bindings, the comparison with the API server and a rebuilt table can deal with them (`what_if.py`).
+- No other decision is made meanwhile: an explanation or a what-if waits, too (`Pauses.ready`).
+- Assumed members stay assumed between the steps, and look like pods whose binding is under way (`what_if.py`).
 - Each member is decided about and assumed within one step, on the tables of that moment; kube-scheduler decides about
   all of them on the tables of the beginning.
-- Changes that others make to a chosen node are checked at the end: do the members still fit it, by spec and node alone?
-  If not, all is decided again (`Overtaken`), and after a few times in one go. The same happens if a node comes or goes
-  while a placement names rows. Changes while members are bound are checked before each binding, as for every pod
-  (`last_look.py`).
+- If members no longer fit a node that others have changed, by spec and node alone, or a node comes or goes while a
+  placement names rows, all is decided again (`Overtaken`), and after a few times in one go. Changes while members are
+  bound are checked before each binding, as for every pod (`last_look.py`).
 - A member that is deleted or bound by others meanwhile is left out when the decision takes effect (`cycle.py`).
 
 The victims of a preemption for a group are chosen in steps, too: by counting if its pods are alike (`counting.py`), or
-by decisions during which other pods are off their nodes; they are back between two steps (`deciding.py`).
+by decisions during which other pods are off their nodes (`deciding.py`).
 
 Rule: pkg/scheduler/schedule_one_podgroup.go at v1.37.2.
 """

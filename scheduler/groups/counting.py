@@ -1,17 +1,12 @@
 """The number of alike pods of a group that fit, counted node by node instead of tried one by one.
 
-Preemption for a group asks once for each pod that may be evicted whether the group fits with it back. Each answer costs
-a decision about all members, tens of seconds altogether in a large cluster, during which nothing else happens.
+Preemption for a group asks once for each pod that may be evicted whether the group fits with it back. Decisions about
+all members would take tens of seconds in a large cluster, during which nothing else happens.
 
-If members are alike, and a node's answer depends on nothing but the node and its own pods, then as many members fit as
-all nodes together have space for, in whatever order they are chosen: a member takes space on one node and changes
-nothing on the others. So it is enough to know how many fit on each node, and that changes only where pods leave or come
-back. Plugins simulate that by themselves, as in the preemption for a pod (`runtime/preemption/dry_run.py`): the table
-is not touched.
-
-For the same reason nodes may be counted in steps, with the watch at work between them: each is counted with all of its
-pods at one moment, and the count depends on no table afterwards. In the end `fits_still` says whether changes by others
-matter.
+If members are alike, and a node's answer depends on nothing but the node and its own pods, then as many fit as all
+nodes together have space for, in whatever order they are chosen, and that changes only where pods leave or come back.
+Plugins simulate it by themselves, as in the preemption for a pod (`runtime/preemption/dry_run.py`): the table is not
+touched. Nodes are counted in steps, each at one moment; in the end `fits_still` says whether changes by others matter.
 
 `counted` says whether all of this holds. If not, each answer is a decision, as in kube-scheduler.
 """
@@ -43,7 +38,6 @@ from scheduler.state.nodes.node_table import NodeTable
 
 GANGS: Final = frozenset(("GangScheduling", "Coscheduling"))
 """The plugins by which a group is complete as soon as its minimum of pods has nodes."""
-
 
 NODES_AT_ONCE: Final = 128
 """Nodes that are added in one step: less than a millisecond."""
@@ -81,11 +75,8 @@ def counted(
         return None
     state, names = found
     missing = group.minimum - framework.handle.pod_groups.members(pods[0]).scheduled_count
-    refused = (
-        none_fits(1, UNSCHEDULABLE_GROUP)
-        if framework.handle.pod_groups.are_tried_in_placements
-        else UNSCHEDULABLE_GROUP
-    )
+    is_placed = framework.handle.pod_groups.are_tried_in_placements
+    refused = none_fits(1, UNSCHEDULABLE_GROUP) if is_placed else UNSCHEDULABLE_GROUP
     runs = partial(framework.handle.dry_runs.begin, state, pods[0])
     status, is_rest = Status(Code.UNSCHEDULABLE, (refused,)), group.is_ours and missing <= 0
     needed = len(pods) if is_rest else max(1, missing)
@@ -205,8 +196,7 @@ class CountedWhatIf:
     def keeps_its_nodes(self) -> bool:
         return self.refusal() is None
 
-    def has_other_nodes(self) -> bool:
-        return self.refusal() is None
+    has_other_nodes = keeps_its_nodes
 
     def fits_still(self, cache: Cache, since: int, victims: Iterable[Pod]) -> bool:
         """Return whether the group fits if the `victims` leave, whatever others have done to nodes `since`.

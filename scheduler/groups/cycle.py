@@ -11,7 +11,7 @@ flight meanwhile, so the queue remembers what happens to them, and each is check
 
 import logging
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -25,7 +25,7 @@ from scheduler.cycle.steps import QUICK, Steps
 from scheduler.cycle.wings import Loop
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
-from scheduler.framework.groups.pod_groups import LOWER, GroupMembers, PodGroup, PodGroups
+from scheduler.framework.groups.pod_groups import LOWER, GroupMembers, PodGroup
 from scheduler.framework.plugin import DemandPlugin
 from scheduler.framework.queued import QueuedGroup, QueuedPod, in_order
 from scheduler.framework.status import Code
@@ -42,14 +42,6 @@ from scheduler.runtime.framework import Framework
 
 NOT_FOR_NODES: Final = frozenset((COSCHEDULING, CAPACITY_SCHEDULING))
 """The plugins that refuse members for other reasons than nodes: what nodes lack is not known then."""
-
-REASONS: Final[Mapping[str, str]] = {
-    "scheduled": "Scheduled",
-    "unschedulable": "Unschedulable",
-    "waiting_on_preemption": "Unschedulable",
-    "error": "SchedulerError",
-}
-"""Result → reason of the condition."""
 
 _logger = logging.getLogger(__name__)
 
@@ -231,8 +223,8 @@ class PodGroupCycle:
     ) -> None:
         """Count the attempt, set the conditions of its groups, and say at each why it waits."""
         result = decision.result if len(parts) > 1 else parts[0].result
+        fields = {"podGroup": f"{member.namespace}/{self._groups.name_of(member)}", "err": decision.message}
         if result == "error":
-            fields = {"podGroup": _name(self._groups, member), "err": decision.message}
             _logger.error("Error scheduling pod group; retrying", extra=fields)
         self._metrics.schedule_attempts.labels(result, framework.name).inc()
         lasted = self._metrics.scheduling_attempt_duration.labels(result, framework.name)
@@ -243,24 +235,19 @@ class PodGroupCycle:
         if preemption.code is Code.SUCCESS:
             self._metrics.preemption_victims.observe(len(preemption.victims))
         if _logger.isEnabledFor(logging.DEBUG):
-            fields = {"podGroup": _name(self._groups, member), "result": result, "err": decision.message}
-            _logger.debug("Tried to schedule a pod group", extra=fields)
+            _logger.debug("Tried to schedule a pod group", extra={**fields, "result": result})
         for part in parts:
-            self._report_part(part, member)
+            if part.record is not None and part.result != "scheduled":
+                group, pod = part.record.group, part.members[0].pod if part.members else member
+                self._events.group_event(group, pod, "Warning", "FailedScheduling", "Scheduling", part.record.text)
+            if part.decision.group is not None and not part.decision.is_ours:
+                self._set_condition(part.decision.group, part.result, part.decision.message)
         if preemption.given_up and parts[0].record is not None:
             self._report_given_up(parts[0].record.group, preemption)
 
-    def _report_part(self, part: "_Part", member: Pod) -> None:
-        decision, record = part.decision, part.record
-        if record is not None and part.result != "scheduled":
-            pod = part.members[0].pod if part.members else member
-            self._events.group_event(record.group, pod, "Warning", "FailedScheduling", "Scheduling", record.text)
-        if decision.group is not None and not decision.group.is_ours:
-            self._set_condition(decision.group, part.result, decision.message)
-
     def _set_condition(self, group: PodGroup, result: str, message: str) -> None:
-        is_scheduled = result == "scheduled"
-        self._conditions.set(group, is_scheduled=is_scheduled, reason=REASONS[result], message=message)
+        reason = {"scheduled": "Scheduled", "error": "SchedulerError"}.get(result, "Unschedulable")
+        self._conditions.set(group, is_scheduled=result == "scheduled", reason=reason, message=message)
 
     def _report_given_up(self, to: PodGroup, preemption: GroupPreemption) -> None:
         """Say on damaged groups that their remaining pods are evicted."""
@@ -329,7 +316,3 @@ def disagreement(group: PodGroup, members: GroupMembers, pods: Sequence[Pod]) ->
         if problem:
             return f"all pods in a single pod group should have the same {problem}"
     return ""
-
-
-def _name(groups: PodGroups, pod: Pod) -> str:
-    return f"{pod.namespace}/{groups.name_of(pod)}"

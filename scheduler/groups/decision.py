@@ -35,10 +35,8 @@ class MemberOutcome:
 
     queued: QueuedPod
     state: CycleState
-    decision: Placed | Unplaced | SchedulerError
+    decision: Verdict
     seconds: float = 0.0
-    """How long it took."""
-
     node_name: str = ""
     """The node that was chosen, on which the members after it see it."""
 
@@ -133,14 +131,11 @@ class GroupDecision(msgspec.Struct, frozen=True, eq=False):
 
     def bound(self) -> Iterator[MemberOutcome]:
         """Yield the members that have a node, of parts that have what they need."""
-        if self.parts:
-            for part in self.parts.values():
-                if part.status is None:
-                    yield from part.bound()
-            return
-        for each in self.members:
-            if each.is_placed:
-                yield each
+        if not self.parts:
+            yield from (each for each in self.members if each.is_placed)
+        for part in self.parts.values():
+            if part.status is None:
+                yield from part.bound()
 
     def by_group(
         self, members: Sequence[QueuedPod], key_of: Callable[[Pod], GroupKey | None]

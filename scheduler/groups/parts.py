@@ -19,8 +19,7 @@ from scheduler.framework.events import NAMESPACE
 from scheduler.framework.queued import QueuedGroup
 from scheduler.groups.apis.adapters import AdaptedGroups
 from scheduler.groups.apis.owners import ProfileGangs
-from scheduler.groups.ignored import IgnoredGroups
-from scheduler.groups.refusals import GroupRefusals
+from scheduler.groups.refusals import GroupRefusals, IgnoredGroups
 from scheduler.groups.reservations.reserved_nodes import ReservedNodes
 from scheduler.groups.statuses.writer import GroupStatuses
 from scheduler.groups.topology.levels import TopologyLevels

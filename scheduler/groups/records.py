@@ -6,7 +6,7 @@ taint(s) (on 2 nodes)
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -83,6 +83,7 @@ class GroupRecords:
         key = group.key
         before = self._records.pop(key, None)
         fitting = sum([isinstance(each.decision, Placed) for each in decision.members])
+        refused = [each.decision for each in decision.members if isinstance(each.decision, Unplaced)]
         record = self._records[key] = GroupRecord(
             group,
             profile,
@@ -95,20 +96,12 @@ class GroupRecords:
             fitting,
             decision.placement,
             tuple([str(each) for each in victims_of(decision)[:MAX_VICTIMS]]),
-            frozenset().union(*_refusing(decision)),
+            frozenset(filter(None, (decision.refused_by,))).union(*[each.unschedulable_plugins for each in refused]),
             1 if before is None or before.group.uid != group.uid else before.decisions + 1,
         )
         if len(self._records) > MAX_GROUPS:
             del self._records[next(iter(self._records))]
         return record
-
-
-def _refusing(decision: GroupDecision) -> Iterator[Collection[str]]:
-    if decision.refused_by:
-        yield (decision.refused_by,)
-    for each in decision.members:
-        if isinstance(each.decision, Unplaced):
-            yield each.decision.unschedulable_plugins
 
 
 def victims_of(decision: GroupDecision) -> Sequence[Pod]:
@@ -121,7 +114,6 @@ def victims_of(decision: GroupDecision) -> Sequence[Pod]:
 
 
 def sentence(minimum: int, decision: GroupDecision, tried: int) -> str:
-    """Return the sentence about a decision."""
     note = f"; {decision.preemption.note}" if decision.preemption.note else ""
     return encodable(shortened("".join(_parts(minimum, decision, tried)) + note, MAX_MESSAGE))
 
@@ -172,9 +164,8 @@ def nearest(miss: NearMiss) -> str:
     if miss.is_fixed:
         text = f"its other pods run in {miss.domain}, which holds {miss.fits:,} of {miss.needed:,} more"
     elif miss.domain:
-        text = (
-            f"no domain of {miss.label} holds them; the nearest, {miss.domain}, holds {miss.fits:,} of {miss.needed:,}"
-        )
+        nearest = f"the nearest, {miss.domain}, holds {miss.fits:,} of {miss.needed:,}"
+        text = f"no domain of {miss.label} holds them; {nearest}"
     else:
         text = f"all nodes together hold {miss.fits:,} of {miss.needed:,}"
     if not miss.resource:

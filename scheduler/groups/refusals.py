@@ -13,12 +13,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from typing import Final
 
+from scheduler.api.groups.coscheduling import POD_GROUP_LABEL
 from scheduler.api.pods.pod import Pod
 from scheduler.api.wording.text import shortened
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.cycle.core import Core
+from scheduler.cycle.listeners import PodListener
 from scheduler.framework.events import POD_GROUP
 from scheduler.framework.groups.pod_groups import GroupKey, PodGroup
+from scheduler.framework.handle import EventRecorder
 from scheduler.framework.status import Status
 from scheduler.groups.apis.adapters import AdaptedGroups
 from scheduler.groups.apis.annotations import MAX_SHOWN
@@ -40,6 +43,12 @@ MAX_LOOKED_AT: Final = 16
 
 MAX_GROUPS: Final = 10_000
 """Of which it is known what their last Event said."""
+
+IGNORED_PAUSE: Final = 1.0
+"""Seconds from the first pod of an ignored group to the warning."""
+
+MAX_IGNORED: Final = 1_000
+"""All who may create pods may name groups: after so many nothing more is said."""
 
 _logger = logging.getLogger(__name__)
 
@@ -123,3 +132,38 @@ class GroupRefusals:
 def refused_at_once(framework: Framework, pod: Pod, plugin: str = COSCHEDULING) -> Status | None:
     """Return why a plugin of groups would not let a pod into the queue now: its group is gone or makes no sense."""
     return next((each.pre_enqueue(pod) for each in framework.pre_enqueue if each.name == plugin), None)
+
+
+class IgnoredGroups(PodListener):
+    """Warns once for each group of our own rules while no profile enables the plugin that keeps it together."""
+
+    def __init__(self, events: EventRecorder) -> None:
+        self._events = events
+        self._pods: dict[tuple[str, str], Pod] = {}
+        """Namespace and name of a group → the first pod that names it."""
+        self._said = 0
+        """How many of these have been reported."""
+        self._new = Due(IGNORED_PAUSE)
+
+    def pod_waits(self, pod: Pod) -> None:
+        metadata = pod.metadata  # asked for each pod that comes, of which few name a group: without a call
+        if metadata.group_annotations is None and POD_GROUP_LABEL not in (metadata.labels or ()):
+            return
+        key = pod.namespace, named_by(pod)
+        if key[1] and key not in self._pods and len(self._pods) < MAX_IGNORED:
+            self._pods[key] = pod.reference
+            self._new.soon()
+
+    async def run(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        """Report for ever."""
+        while True:
+            await self._new.wait(sleep)
+            self.report()
+
+    def report(self) -> None:
+        """Report the groups that are new."""
+        for (namespace, name), pod in tuple(self._pods.items())[self._said :]:
+            _logger.warning("No profile keeps a pod group together", extra={"podGroup": f"{namespace}/{name}"})
+            note = f'the pod group "{name}" is ignored, as no profile enables {COSCHEDULING}: its pods start one by one'
+            self._events.event(pod, "Warning", "PodGroupIgnored", "Scheduling", note)
+        self._said = len(self._pods)

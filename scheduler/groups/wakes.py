@@ -16,7 +16,6 @@ from typing import Any, Final
 
 from scheduler.api.groups.pod_groups import PodGroup as KubernetesPodGroup
 from scheduler.api.groups.workloads import KIND_OF
-from scheduler.api.objects import GroupAnnotations
 from scheduler.api.pods.pod import Pod
 from scheduler.cycle.core import Core
 from scheduler.cycle.listeners import PodListener
@@ -91,16 +90,17 @@ class GroupWakes(PodListener):
 
     def _group_changed(self, source: str, old: Any, new: Any) -> None:
         self._statuses.group_changed(source, old, new)
-        each = new or old
-        assert each is not None, "one of them has changed"
-        key = GroupKey(each.metadata.namespace, source, each.metadata.name)
+        metadata = (new or old).metadata
+        key = GroupKey(metadata.namespace, source, metadata.name)
         self._refusals.mark(key)
         if old is not None and new is None:
             self._core.preemptions.withdraw(key)
         elif old is not None and new.metadata.uid != old.metadata.uid:
             self._core.preemptions.made_again(key)
         self._core.queue.group_changed(key)
-        if new is not None and (old is None or old.spec != new.spec or _annotations(old) != _annotations(new)):
+        if new is not None and (
+            old is None or old.spec != new.spec or old.metadata.group_annotations != metadata.group_annotations
+        ):
             self._wake(key, CHANGED)
 
     def _queue_changed(self, old: Any, new: Any) -> None:
@@ -120,18 +120,16 @@ class GroupWakes(PodListener):
             if new is not None:
                 self._wake(key, OWNER_CHANGED)
 
-    def _kubernetes_group_changed(
-        self, source: str, old: KubernetesPodGroup | None, new: KubernetesPodGroup | None
-    ) -> None:
-        each = new or old
-        assert each is not None, "one of them has changed"
+    def _kubernetes_group_changed(self, source: str, old: Any, new: Any) -> None:
+        metadata = (new or old).metadata
         if old is not None and new is not None and old.spec == new.spec:
             return
-        key, queue = GroupKey(each.metadata.namespace, source, each.metadata.name), self._core.queue
+        key, queue = GroupKey(metadata.namespace, source, metadata.name), self._core.queue
         leaves = self._groups.composites.leaves(key)
         for leaf in dict.fromkeys((key, *leaves, self._groups.root_key(key))):
             queue.group_changed(leaf)
-        if _parent(old) != _parent(new):  # another group of that name may have come in its place
+        is_moved = old is None or new is None
+        if is_moved or _parent_of(old) != _parent_of(new):  # another group of that name may have come in its place
             for leaf in leaves:
                 queue.group_moved(self._groups.members_by_group.of(leaf).unscheduled)
         if new is None:
@@ -151,11 +149,5 @@ class GroupWakes(PodListener):
             self._core.queue.wake(self._groups.root_key(key), label)
 
 
-def _parent(podgroup: KubernetesPodGroup | None) -> tuple[str | None] | None:
-    """Return the name of the group that it says that it is part of; None if it does not exist."""
-    return None if podgroup is None else (podgroup.spec.parent_composite_pod_group_name,)
-
-
-def _annotations(podgroup: Any) -> GroupAnnotations | None:
-    annotations: GroupAnnotations | None = podgroup.metadata.group_annotations
-    return annotations
+def _parent_of(podgroup: KubernetesPodGroup) -> str | None:
+    return podgroup.spec.parent_composite_pod_group_name

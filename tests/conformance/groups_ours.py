@@ -25,7 +25,7 @@ from scheduler.engine.engine import Engine
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedGroup, QueuedPod
 from scheduler.groups.algorithm import PodGroupAlgorithm
-from scheduler.groups.apis.kubernetes import VERSIONS, name_of
+from scheduler.groups.apis.kubernetes import VERSIONS, KubernetesGroups
 from scheduler.groups.decision import GroupDecision
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.framework import Framework
@@ -53,13 +53,15 @@ def judge(case: Json) -> Json:
     pods = tuple(as_kube_scheduler_sees(obj, profiles) for obj in case["objects"] if obj["kind"] == "Pod")
     trees: dict[tuple[str, str], list[Pod]] = {}
     for pod in pods:
-        if name_of(pod) and not pod.node_name and not pod.is_deleting:
-            trees.setdefault((pod.namespace, root_of(case, pod.namespace, name_of(pod))), []).append(pod)
+        if KubernetesGroups.name_of(pod) and not pod.node_name and not pod.is_deleting:
+            trees.setdefault((pod.namespace, root_of(case, pod.namespace, KubernetesGroups.name_of(pod))), []).append(
+                pod
+            )
     verdicts = []
     for (namespace, name), members in sorted(trees.items(), key=lambda item: item[0]):
         cluster = SimulatedCluster(nodes, pods, others(case))
         with simulation_of(cluster, config, plugins.IN_TREE) as simulation, equals_by_name(simulation.engine):
-            witness = Witness(simulation, namespace, name, {name_of(pod) for pod in members} - {name})
+            witness = Witness(simulation, namespace, name, {KubernetesGroups.name_of(pod) for pod in members} - {name})
             simulation.run(witness.schedule([pod for pod in members if pod.spec.scheduler_name in profiles]))
             verdicts.append(witness.said)
     return {"groups": verdicts}

@@ -12,7 +12,7 @@ v1.37.2.
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 from scheduler.api.groups import pod_groups as api
 from scheduler.api.pods.pod import Pod
@@ -49,16 +49,12 @@ class Composites:
         return leaf
 
 
-class _Known:
+class _Known(NamedTuple):
     """An object of which the place in a tree is known."""
 
-    __slots__ = ("created", "group", "parent")
-
-    def __init__(self, podgroup: api.PodGroup, source: str, *, has_policy: bool) -> None:
-        namespace, parent = podgroup.metadata.namespace, podgroup.spec.parent_composite_pod_group_name
-        self.parent = GroupKey(namespace, COMPOSITE_POD_GROUP, parent) if parent else None
-        self.created = podgroup.metadata.creation_timestamp or ""
-        self.group = as_group(podgroup, source, has_policy=has_policy)
+    group: PodGroup
+    created: str
+    parent: GroupKey | None
 
 
 class CompositeGroups(Composites):
@@ -83,9 +79,12 @@ class CompositeGroups(Composites):
             if not siblings:
                 del self._children[before.parent]
         if new is not None:
-            known = self._known[key] = _Known(new, resource, has_policy=self._have_policies)
-            if known.parent is not None:
-                self._children.setdefault(known.parent, {})[key] = None
+            name = new.spec.parent_composite_pod_group_name
+            parent = GroupKey(metadata.namespace, COMPOSITE_POD_GROUP, name) if name else None
+            group = as_group(new, resource, has_policy=self._have_policies)
+            self._known[key] = _Known(group, metadata.creation_timestamp or "", parent)
+            if parent is not None:
+                self._children.setdefault(parent, {})[key] = None
 
     def above(self, key: GroupKey) -> Sequence[PodGroup]:
         known = (self._known.get(each) for each in self._parents(key))
@@ -112,11 +111,9 @@ class CompositeGroups(Composites):
             return f"composite pod group object not found in state for {_written(parents[-1])}"
         if len(parents) < MAX_DEPTH:
             return ""
-        return (
-            f"cycle detected in composite pod group hierarchy: {_written(parents[-1])}"
-            if self._is_cycle(parents[-1])
-            else f"exceeded maximum hierarchy depth at {_written(key)}"
-        )
+        if self._is_cycle(parents[-1]):
+            return f"cycle detected in composite pod group hierarchy: {_written(parents[-1])}"
+        return f"exceeded maximum hierarchy depth at {_written(key)}"
 
     def _is_cycle(self, key: GroupKey) -> bool:
         met = set[GroupKey]()
@@ -145,12 +142,10 @@ class CompositeGroups(Composites):
         group = self._known[key].group
         if not group.minimum_groups:
             return GroupTree(key, group, members(key))
-        below = sorted(self._children.get(key, ()), key=self._order) if depth > 1 else ()
+        order = {each: (self._known[each].created, each.name) for each in self._children.get(key, ())}
+        below = sorted(order, key=order.__getitem__) if depth > 1 else ()
         children = tuple([self._tree(each, members, depth - 1) for each in below])
         return GroupTree(key, group, AllMembers([each.members for each in children]), children)
-
-    def _order(self, key: GroupKey) -> tuple[str, str]:
-        return self._known[key].created, key.name
 
 
 def _written(key: GroupKey) -> str:

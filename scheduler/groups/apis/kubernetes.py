@@ -24,12 +24,6 @@ MAX_REMEMBERED: Final = 1000
 _logger = logging.getLogger(__name__)
 
 
-def name_of(pod: Pod) -> str:
-    """Return the name of a pod's group; empty for a pod without."""
-    group = pod.spec.scheduling_group
-    return "" if group is None else group.pod_group_name
-
-
 def as_group(podgroup: api.PodGroup, source: str = POD_GROUP, *, has_policy: bool = False) -> PodGroup:
     """Return what a PodGroup object wants; `source`: the resource that it is read from.
 
@@ -74,7 +68,8 @@ class KubernetesGroups:
         self._newest: tuple[api.PodGroup, PodGroup] | None = None
         """The object that was found last, and the group: all members of it ask one after the other."""
 
-    def name_of(self, pod: Pod) -> str:
+    @staticmethod
+    def name_of(pod: Pod) -> str:
         group = pod.spec.scheduling_group  # asked several times for each member: without a call
         return "" if group is None else group.pod_group_name
 

@@ -145,8 +145,7 @@ class OwnedGroups:
         annotations = said or NO_ANNOTATIONS
         gang, owner = annotations.gang or self._default(pod), None
         workload = workload_of(pod, gang)
-        problem = _misused(gang, workload) if annotations.gang else ""
-        if problem:
+        if annotations.gang and (problem := _misused(gang, workload)):
             size = Size(0, problem)
         elif workload.kind == LEADER_WORKER_SET:
             size = Size(whole_number(annotations.leader_worker_size))
@@ -159,9 +158,8 @@ class OwnedGroups:
             try:
                 found = self._objects.get(kind.resource, workload.name, namespace)
             except LookupError:
-                size = Size(
-                    0, f"{_ASKED}no {workload.kind} is watched, see `workloads` of the arguments of {COSCHEDULING}"
-                )
+                text = f"no {workload.kind} is watched, see `workloads` of the arguments of {COSCHEDULING}"
+                size = Size(0, f"{_ASKED}{text}")
             else:
                 if found is None:
                     return None
@@ -212,9 +210,8 @@ def workload_of(pod: Pod, gang: str) -> Workload:
 def _misused(gang: str, workload: Workload) -> str:
     """Say why the annotation means nothing for a pod of this workload; empty if it does."""
     if gang not in (OWNER, REPLICATED_JOB):
-        return (
-            f'the annotation {GANG_ANNOTATION} is "{shortened(gang, MAX_SHOWN)}", not "{OWNER}" or "{REPLICATED_JOB}"'
-        )
+        said = shortened(gang, MAX_SHOWN)
+        return f'the annotation {GANG_ANNOTATION} is "{said}", not "{OWNER}" or "{REPLICATED_JOB}"'
     if gang == REPLICATED_JOB and workload.kind != "JobSet":
         return f"{_ASKED}{REPLICATED_JOB} is for pods of JobSets, this one is of a {workload.kind}"
     if workload.kind in WORKLOADS or workload.kind == LEADER_WORKER_SET:
@@ -248,8 +245,5 @@ def named_groups(pod: Pod) -> list[str]:
     label, said = pod.labels.get(POD_GROUP_LABEL, ""), pod.group_annotations
     if said is None:
         return [label] if label else []
-    return [
-        name
-        for name in dict.fromkeys((label, said.group, said.volcano_group, said.koordinator_gang, gang_of(pod)))
-        if name
-    ]
+    names = dict.fromkeys((label, said.group, said.volcano_group, said.koordinator_gang, gang_of(pod)))
+    return [name for name in names if name]

@@ -34,7 +34,6 @@ from scheduler.cycle.failure import UNSCHEDULABLE
 from scheduler.cycle.steps import Steps
 from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.errors import PluginError
-from scheduler.framework.events import ClusterEvent
 from scheduler.framework.groups.pod_groups import GroupKey, PodGroup
 from scheduler.groups.apis.adapters import AdaptedGroups
 from scheduler.groups.group_events import NodesReserved, ReservationEnded
@@ -313,7 +312,7 @@ class Reservations:
             or made.backfill_seconds > was.backfill_seconds
             or any(amount > spare.get(place, 0) for place, amount in self._spare.items())
         ):
-            self._wake(RESERVATION_EASED)
+            self._queue.move_all(RESERVATION_EASED, None, None)
 
     def _reservation(self, reserved: Reserved) -> Reservation:
         group, plan = reserved.group, reserved.plan
@@ -356,10 +355,7 @@ class Reservations:
         self._outcomes.labels(outcome).inc()
         if ReservationEnded in self._stream.listeners:
             self._stream.publish(ReservationEnded())
-        self._wake(RESERVATION_ENDED)
-
-    def _wake(self, event: ClusterEvent) -> None:
-        self._queue.move_all(event, None, None)
+        self._queue.move_all(RESERVATION_ENDED, None, None)
 
     # What is said of it.
 

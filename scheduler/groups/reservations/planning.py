@@ -10,7 +10,7 @@ counted by amounts, as for levels of a topology (`topology/capacity.py`).
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import merge
 from itertools import chain
@@ -247,7 +247,7 @@ def _choose(nodes: Sequence[_Node], need: Shape, most: int) -> Steps[_Chosen | N
     total = sum(counts.values())
     if total >= count:
         return 0.0, _fewest(counts, count), ()
-    for seconds, node in merge(*(_ends_of(node) for node in nodes), key=_first):
+    for seconds, node in merge(*([(seconds, node) for seconds, _ in node.ends] for node in nodes), key=_first):
         fits = min(count, node.fits(demand, seconds, most))
         total += fits - counts[node]
         counts[node] = fits
@@ -282,10 +282,6 @@ def _fewest(counts: Mapping[_Node, int], count: int) -> dict[_Node, int]:
         found[node] = taken
         count -= taken
     return found
-
-
-def _ends_of(node: _Node) -> Iterator[tuple[float, _Node]]:
-    return ((seconds, node) for seconds, _ in node.ends)
 
 
 def _add(amounts: dict[str, int], more: Mapping[str, int]) -> None:

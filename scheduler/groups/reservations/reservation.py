@@ -76,8 +76,7 @@ class Reservation(msgspec.Struct, frozen=True):
         for resource, amount in demand_of(framework, pod).items():
             if resource in kept:
                 open_to &= free_of(table, resource)[rows] - amount >= kept[resource]
-        closed: Rows = rows[~open_to]
-        return closed
+        return rows[~open_to]
 
     def refuse(
         self, framework: Framework, table: NodeTable, state: CycleState, pod: Pod, outcome: FilterOutcome

@@ -41,11 +41,8 @@ def coscheduling_status(
 ) -> dict[str, Any] | None:
     """Return the status to write; None if it is as it should be."""
     before, status = newest.status, _next(newest, members, ended, now)
-    kept = status
-    if not before.scheduled:
-        # Newer definitions of the resource do not have this field: then the server leaves it out.
-        kept = msgspec.structs.replace(status, scheduled=0)
-    if kept == before:
+    # Newer definitions of the resource do not have the field `scheduled`: then the server leaves it out.
+    if (status if before.scheduled else msgspec.structs.replace(status, scheduled=0)) == before:
         return None
     return {"scheduled": 0, "running": 0, "succeeded": 0, "failed": 0, **msgspec.to_builtins(status)}
 

@@ -20,16 +20,15 @@ from scheduler.cycle.algorithm import Algorithm, Unplaced
 from scheduler.cycle.steps import Steps, in_one_go
 from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.groups.pod_groups import PodGroup
-from scheduler.framework.nodes.columns import BoolColumn, Int64Column, Rows
+from scheduler.framework.nodes.columns import BoolColumn, Rows
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, unschedulable
 from scheduler.groups.decision import GroupDecision, MemberOutcome
 from scheduler.groups.placements import failed
 from scheduler.groups.rejector_events import TOPOLOGY_LEVELS
-from scheduler.groups.topology.capacity import Capacity, NearMiss, nearest_miss
+from scheduler.groups.topology.capacity import Capacity, NearMiss, Shapes, kinds_of, nearest_miss, shapes_of
 from scheduler.groups.topology.domains import Domains, Range, all_nodes, domains_of, range_of
 from scheduler.groups.topology.filling import Filling, parts_of
-from scheduler.groups.topology.shapes import Shapes, kinds_of, shapes_of
 from scheduler.runtime.framework import Framework
 
 
@@ -98,7 +97,8 @@ def candidates(outlook: Outlook) -> Iterator[Candidate]:
         return
     domains = levels[last]
     fits = capacity.fits(domains)
-    for each in _most_first(fits, np.flatnonzero((fits < capacity.wanted) & (fits >= max(needed, 1))), domains):
+    some = np.flatnonzero((fits < capacity.wanted) & (fits >= max(needed, 1))).tolist()
+    for each in sorted(some, key=lambda each: (-fits[each], domains.names[each])):
         yield Candidate(last, int(fits[each]), domains, each)
 
 
@@ -110,10 +110,6 @@ def _order(domains: Domains, numbers: Rows, capacity: Capacity, running: Rows) -
         numbers.tolist(),
         key=lambda each: (-there[each], not now[each], spare[each], domains.node_counts[each], domains.names[each]),
     )
-
-
-def _most_first(fits: Int64Column, numbers: Rows, domains: Domains) -> list[int]:
-    return sorted(numbers.tolist(), key=lambda each: (-fits[each], domains.names[each]))
 
 
 TRIES: Final = 8
@@ -172,8 +168,7 @@ class TopologyLevels:
             tried.append(candidate)
             if decision.code is Code.ERROR or _placed(decision) == len(members):
                 return decision
-            if best is None or _rating(decision) > _rating(best):
-                best = decision
+            best = max(best or decision, decision, key=lambda each: (each.status is None, _placed(each)))
         assert best is not None, "there is a candidate at least"
         if best.is_rejected:
             _widen(best, outlook.refusing)
@@ -228,10 +223,8 @@ class TopologyLevels:
         if numbers[0] < 0:
             row = running[domains.numbers[running] < 0][0]
             name = self._algorithm.table.names()[row]
-            return (
-                f"the pod group requires {level}, and one of its pods runs on node {name}, which has no such label",
-                None,
-            )
+            lost = f"one of its pods runs on node {name}, which has no such label"
+            return f"the pod group requires {level}, and {lost}", None
         if len(numbers) > 1:
             names = _listed([domains.names[number] for number in numbers.tolist()])
             return f"the pod group requires {level}, and its pods run in {len(numbers)}: {names}", None
@@ -260,10 +253,6 @@ def _placed(decision: GroupDecision) -> int:
     return sum(outcome.is_placed for outcome in decision.members)
 
 
-def _rating(decision: GroupDecision) -> tuple[bool, int]:
-    return decision.status is None, _placed(decision)
-
-
 def _refused(members: Sequence[QueuedPod], text: str, outlook: Outlook) -> GroupDecision:
     """Return the decision about a group for which nothing is tried."""
     refusal = Unplaced(text, outlook.refusing)
@@ -273,10 +262,8 @@ def _refused(members: Sequence[QueuedPod], text: str, outlook: Outlook) -> Group
 
 def _none_holds(nearest: NearMiss) -> str:
     if nearest.is_fixed:
-        of = f"{nearest.domain}, a domain of {nearest.label}"
-        return (
-            f"the other pods of the group run in {of}: it holds {nearest.fits} of the {nearest.needed} that are needed"
-        )
+        of, fits = f"{nearest.domain}, a domain of {nearest.label}", f"{nearest.fits} of the {nearest.needed}"
+        return f"the other pods of the group run in {of}: it holds {fits} that are needed"
     return (
         f"no domain of {nearest.label} holds the {nearest.needed} pods that are needed at once: "
         f"the nearest, {nearest.domain}, holds {nearest.fits}"

@@ -17,7 +17,7 @@ from scheduler.api.objects import ObjectMeta
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.framework.events import POD_GROUP
 from scheduler.framework.queued import Entry
-from scheduler.groups.apis.kubernetes import name_of
+from scheduler.groups.apis.kubernetes import KubernetesGroups
 from scheduler.testing import a_pod
 from tests.unit.cycle import test_cycle_model as single
 from tests.unit.cycle.fakes import EngineUnderTest, newer
@@ -104,12 +104,12 @@ class GroupLife(single.CycleLife):
         before = {pod.uid for pod in cache.assumed_pods()}
         super().decide(queued)
         placed = [pod for pod in cache.assumed_pods() if pod.uid not in before]
-        name, table = name_of(queued.pod), cache.table
+        name, table = KubernetesGroups.name_of(queued.pod), cache.table
         for pod in placed:
             row = table.row_of(pod.node_name)
             assert row is not None
             assert table.requested("cpu")[row] <= table.allocatable("cpu")[row], f"{pod} does not fit"
-            assert name_of(pod) == name if name else pod.uid == queued.pod.uid
+            assert KubernetesGroups.name_of(pod) == name if name else pod.uid == queued.pod.uid
         if name and placed:
             group = groups.of(queued.pod)
             assert group is not None
@@ -120,11 +120,11 @@ class GroupLife(single.CycleLife):
     @invariant()
     def members_are_where_the_watch_and_the_cache_say(self) -> None:
         engine, groups = self.engine, self.engine.framework.handle.pod_groups
-        known = [pod for pod in engine.handlers.known_pods().values() if name_of(pod)]
+        known = [pod for pod in engine.handlers.known_pods().values() if KubernetesGroups.name_of(pod)]
         for name in CORES:
             some = a_pod(group=name)
             members = groups.members(some)
-            of_group = [pod for pod in known if name_of(pod) == name]
+            of_group = [pod for pod in known if KubernetesGroups.name_of(pod) == name]
             assumed = {pod.uid for pod in of_group if not pod.node_name and engine.cache.is_assumed(pod.uid)}
             assert members.count == len(of_group)
             assert set(members.assumed) == assumed
@@ -137,7 +137,7 @@ class GroupLife(single.CycleLife):
 
     def check_that_it_cannot_run(self, pod: fw.Pod) -> None:
         """A member waits for its group, for others, or for space; one that is held or gated has others wait, too."""
-        name = name_of(pod)
+        name = KubernetesGroups.name_of(pod)
         if not name:
             super().check_that_it_cannot_run(pod)
             return
@@ -155,7 +155,9 @@ class GroupLife(single.CycleLife):
         assert not fit or running + min(fit, len(waiting)) < minimum, f"{len(waiting)} of {name} wait, {fit} fit"
 
     def members_of(self, name: str) -> Iterator[fw.Pod]:
-        return (pod for pod in self.cluster.pods.values() if name_of(pod) == name and not pod.is_terminated)
+        return (
+            pod for pod in self.cluster.pods.values() if KubernetesGroups.name_of(pod) == name and not pod.is_terminated
+        )
 
 
 class GroupLifeWithAllGates(GroupLife):

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from scheduler.groups.topology.capacity import Capacity, Shape
+from scheduler.groups.topology.capacity import Capacity, Shape, Shapes
 from scheduler.groups.topology.domains import domains_of, range_of
 from scheduler.groups.topology.levels import Candidate, Outlook, candidates
-from scheduler.groups.topology.shapes import Shapes
 from scheduler.state.nodes.node_table import NodeTable
 from tests.unit.groups.topology.clusters import BLOCK, LEVELS, RACK, members, racks
 
