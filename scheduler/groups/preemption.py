@@ -157,21 +157,19 @@ class _Preemption:
 
     def _preempt(self) -> Steps[tuple[GroupPreemption, Status]]:
         framework, group, pods = self.framework, self.group, self.pods
-        ended = GroupPreemption(nominations=dict.fromkeys([pod.uid for pod in pods], ""))
-        # Nominations from before a restart end with the first attempt for which no pod is leaving.
-        before = ended if group.is_ours else NO_PREEMPTION
+        nominated = [pod.uid for pod in pods if group.is_ours or pod.nominated_node_name]
+        ended = GroupPreemption(nominations=dict.fromkeys(nominated, ""))
         under_way = framework.handle.preemptions.of(group.key)
         if under_way is not None:
             if not self._counts_on_lost_nodes(under_way):
                 return (ended, IN_VAIN) if under_way.is_due else (GroupPreemption(keeps_nominations=True), LEAVING)
             framework.handle.preemptions.withdraw(group.key)
-            before = ended
         try:
             victims, placed = yield from self._choose()
             if isinstance(victims, Status):
                 if victims.code is Code.SUCCESS:  # those of an earlier attempt are still leaving
-                    before = GroupPreemption(nominations={pod.uid: pod.nominated_node_name for pod in pods})
-                return before, victims
+                    return GroupPreemption(nominations={pod.uid: pod.nominated_node_name for pod in pods}), victims
+                return ended, victims
             members, preemptors = None, pods
             if self._are_nominated:
                 members, placed = placed, _nominate(framework, placed, self._missing())
@@ -180,7 +178,7 @@ class _Preemption:
         except GeneratorExit:  # the scheduler stops
             raise
         except BaseException as error:  # noqa: BLE001 - only this group is affected; nothing is awaited
-            return before, _fault(framework, error, pods[0])
+            return ended, _fault(framework, error, pods[0])
         nominations = {each.queued.pod.uid: each.node_name for each in placed if each.node_name}
         text = f"found a placement for podgroup, preempting {len(victims.pods)} victims"
         return GroupPreemption(None, victims.pods, members, nominations), Status(Code.SUCCESS, (text,))

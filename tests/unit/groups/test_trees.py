@@ -386,6 +386,17 @@ async def test_nothing_is_kept_after_a_restart_for_pods_whose_group_is_not_there
     assert [(name, len(pods)) for name, pods in nominated()] == [("n0", 1)]
 
 
+async def test_no_node_is_kept_for_a_tree_that_does_not_fit_and_for_which_nobody_leaves() -> None:
+    trees = Trees(nodes=1)
+    trees.composite("root", 1, priority=10)
+    trees.leaf("pg1", 3)
+    trees.pods(3, "pg1", priority=10, status=PodStatus(nominated_node_name="n0"))
+
+    await trees.schedule()
+
+    assert not trees.engine.nominator.nodes
+
+
 @pytest.mark.parametrize("kind", [DefaultPreemption, CapacityScheduling])
 async def test_all_pods_of_a_tree_are_kept_back_while_it_evicts(
     kind: type[DefaultPreemption | CapacityScheduling],
