@@ -2,7 +2,8 @@
 
     plugins: which placements? ─► a what-if for each ─┬─ none fits ─► refused
                                                      ├─ one ───────► that one
-                                                     └─ several ───► plugins: which is best? equals: by a hash
+                                                     └─ several ───► those with nominated nodes, as for a single pod;
+                                                                     plugins: which is best? equals: by a hash
 
 Rule: podGroupSchedulingPlacementAlgorithm in pkg/scheduler/schedule_one_podgroup.go at v1.37.2.
 """
@@ -91,13 +92,13 @@ def decide_among_placements(
         text = none_fits(len(placements), first.status.reasons[0])
         status = unschedulable(UNSCHEDULABLE_GROUP, text)
         return structs.replace(first, status=status, placement="", rejectors=rejectors)
-    return _best(algorithm, search, state, fitting)
+    return _best(algorithm, search, state, _nominated(fitting))
 
 
 def _best(
     algorithm: Algorithm, search: Search, state: CycleState, fitting: Sequence[tuple[Placement, GroupDecision]]
 ) -> GroupDecision:
-    """Return the decision in the placement that plugins prefer; equals: by a hash."""
+    """Return the decision in the placement that plugins prefer."""
     if len(fitting) == 1:
         return fitting[0][1]
     framework, pod = search.framework, search.first.pod
@@ -111,6 +112,12 @@ def _best(
         return failed(framework, pod, error)
     best = np.flatnonzero(totals == totals.max())
     return fitting[algorithm.select(best, pod, search.first.attempts)][1]
+
+
+def _nominated(fitting: Sequence[tuple[Placement, GroupDecision]]) -> Sequence[tuple[Placement, GroupDecision]]:
+    """Return those in which most members have the node that they are nominated to: all if none is."""
+    counts = [sum(each.queued.pod.nominated_node_name == each.node_name for each in one.bound()) for _, one in fitting]
+    return [each for each, count in zip(fitting, counts, strict=True) if count == max(counts)]
 
 
 def none_fits(placements: int, first: str) -> str:

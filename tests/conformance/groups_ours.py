@@ -24,6 +24,7 @@ from scheduler.cycle.steps import Steps
 from scheduler.engine.engine import Engine
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedGroup, QueuedPod
+from scheduler.groups import placements
 from scheduler.groups.algorithm import PodGroupAlgorithm
 from scheduler.groups.apis.kubernetes import VERSIONS, KubernetesGroups
 from scheduler.groups.decision import GroupDecision
@@ -92,6 +93,7 @@ def equals_by_name(engine: Engine) -> Iterator[None]:
     assert list(engine.cache.table.node_names()) == sorted(engine.cache.table.node_names()), "the first is the smallest"
     with (
         mock.patch.object(engine.algorithm, "select", lambda best, pod, attempt: min(map(int, best))),
+        mock.patch.object(placements, "_nominated", lambda fitting: fitting),
         candidates_by_name(),
     ):
         yield

@@ -5,7 +5,7 @@ import pytest
 from plugins.pod_group_pods_count import PodGroupPodsCount
 from plugins.topology_placement import TopologyPlacementGenerator
 from scheduler.api.groups import pod_groups as api
-from scheduler.api.objects import ObjectMeta
+from scheduler.api.objects import ObjectMeta, PodStatus
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.testing import a_node, a_pod
 from tests.unit.cycle.fakes import PROFILE, newer
@@ -107,6 +107,16 @@ async def test_of_several_domains_the_one_is_chosen_that_holds_most_members_and_
     await groups.try_pods(3)
 
     assert groups.racks == {"b"}  # c holds two of the three; b is fuller than a
+
+
+async def test_a_group_goes_to_the_domain_that_its_members_are_nominated_to() -> None:
+    groups = Racks(a=2, b=2)
+    groups.under_test.see(a_pod("there", node_name="b-0", requests={"cpu": "1"}))
+    groups.create_in_racks(2)
+
+    await groups.try_pods(2, status=PodStatus(nominated_node_name="a-0"))
+
+    assert groups.racks == {"a"}  # b is fuller
 
 
 async def test_a_member_that_comes_later_joins_the_others() -> None:
