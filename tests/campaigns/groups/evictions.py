@@ -188,7 +188,7 @@ class EvictionRules:
             self._record.violated("damaged", "a part of it is evicted", f"{', '.join(left)} of {name} stay")
 
     def _has_all_but_space(self, group: GroupState) -> bool:
-        """Whether a group has lost no pods, nor what it wants in the whole cluster, in the moment of its evictions."""
+        """Whether a group has its pods, which agree, and what it wants in the whole cluster, as when it evicted."""
         model = self._model
         if group.plan.parts:
             members = model.members(group.plan.name)
@@ -197,8 +197,11 @@ class EvictionRules:
                 and group.object_exists
                 and not model.is_gated(group)
             )
-        has_pods = len(model.members(group.plan.name)) + model.succeeded(group, at_most=True) >= model.minimum(group)
-        return has_pods and not model.is_gated(group) and model.own_and_free(group) >= group.plan.least
+        members = model.members(group.plan.name)
+        has_pods = len(members) + model.succeeded(group, at_most=True) >= model.minimum(group)
+        agree = len(model.said([pod for pod in members if not pod.place])) < 2
+        is_free = model.own_and_free(group) >= group.plan.least
+        return has_pods and agree and not model.is_gated(group) and is_free
 
     def _violated_in_vain(self, name: str, claim: Claim) -> None:
         plan = self._model.groups[name].plan
