@@ -26,6 +26,7 @@ RETRIED_SECONDS: Final = 400.0
 MAX_WAITS: Final = 8
 EXPECTED: Final = (
     '"DefaultBinder"',
+    "other pods of its group were not bound",
     "cannot determine domain for already scheduled pods: getting node for pod",
     "all pods in a single pod group should have the same priority as the pod group's priority",
 )
