@@ -202,50 +202,6 @@ class GroupTree(msgspec.Struct, frozen=True, eq=False):
 _TREE: Final = "framework/GroupTree"
 
 
-class PodGroups(Protocol):
-    """The groups of pods, and the group of each pod."""
-
-    @property
-    def are_tried_in_placements(self) -> bool:
-        """Whether each group is tried in several placements: then no member of it may evict others by itself."""
-
-    def name_of(self, pod: Pod) -> str:
-        """Return the name of a pod's group, which may not exist; empty for a pod without."""
-
-    def key_of(self, pod: Pod) -> GroupKey | None:
-        """Return what distinguishes a pod's group, which may not exist, from others; None for a pod without."""
-
-    def of(self, pod: Pod) -> PodGroup | None:
-        """Return the group of a pod; None if it has none, or if the group does not exist (yet)."""
-
-    def root_key(self, key: GroupKey) -> GroupKey:
-        """Return the key of the group that this one is tried with: the root of its tree, or itself.
-
-        If a group above it is missing, it is tried with none: it waits.
-        """
-
-    def lineage(self, pod: Pod) -> Sequence[PodGroup]:
-        """Return a pod's group and those above it, the root last; those above one that is missing are left out."""
-
-    def tree_of(self, pod: Pod) -> GroupTree | None:
-        """Return the whole tree of a pod's group; None if that or one above it does not exist (yet)."""
-
-    def tree_problem(self, key: GroupKey) -> str:
-        """Say what keeps a group from having a tree; empty if it has one, or if there are no groups of groups."""
-
-    def members(self, pod: Pod) -> GroupMembers:
-        """Return the members of a pod's group."""
-
-    def running(self) -> Iterable[tuple[PodGroup, Collection[Pod]]]:
-        """Yield the groups of Kubernetes' own of which pods have a node, and these.
-
-        A pod whose group has no object comes by itself, with its own priority.
-        """
-
-    def giving_way(self, to: PodGroup) -> Collection[GroupKey]:
-        """Return the groups of the same priority that may be evicted for a group, each as a whole, as too few run."""
-
-
 class _NoMembers:
     """The members of no group."""
 
@@ -264,45 +220,60 @@ class _NoMembers:
 NO_MEMBERS: Final[GroupMembers] = _NoMembers()
 
 
-class NoPodGroups:
-    """No pod has a group."""
+class PodGroups:
+    """The groups of pods, and the group of each pod. This one is for clusters in which no pod has a group."""
 
-    __slots__ = ()
-
-    are_tried_in_placements: Final = False
+    are_tried_in_placements: bool = False
+    """Whether each group is tried in several placements: then no member of it may evict others by itself."""
 
     def name_of(self, pod: Pod) -> str:
+        """Return the name of a pod's group, which may not exist; empty for a pod without."""
         return ""
 
     def key_of(self, pod: Pod) -> GroupKey | None:
+        """Return what distinguishes a pod's group, which may not exist, from others; None for a pod without."""
         return None
 
     def of(self, pod: Pod) -> PodGroup | None:
+        """Return the group of a pod; None if it has none, or if the group does not exist (yet)."""
         return None
 
     def root_key(self, key: GroupKey) -> GroupKey:
+        """Return the key of the group that this one is tried with: the root of its tree, or itself.
+
+        If a group above it is missing, it is tried with none: it waits.
+        """
         return key
 
     def lineage(self, pod: Pod) -> Sequence[PodGroup]:
+        """Return a pod's group and those above it, the root last; those above one that is missing are left out."""
         return ()
 
     def tree_of(self, pod: Pod) -> GroupTree | None:
+        """Return the whole tree of a pod's group; None if that or one above it does not exist (yet)."""
         return None
 
     def tree_problem(self, key: GroupKey) -> str:
+        """Say what keeps a group from having a tree; empty if it has one, or if there are no groups of groups."""
         return ""
 
     def members(self, pod: Pod) -> GroupMembers:
+        """Return the members of a pod's group."""
         return NO_MEMBERS
 
     def running(self) -> Iterable[tuple[PodGroup, Collection[Pod]]]:
+        """Yield the groups of Kubernetes' own of which pods have a node, and these.
+
+        A pod whose group has no object comes by itself, with its own priority.
+        """
         return ()
 
     def giving_way(self, to: PodGroup) -> Collection[GroupKey]:
+        """Return the groups of the same priority that may be evicted for a group, each as a whole, as too few run."""
         return ()
 
 
-NO_POD_GROUPS: Final[PodGroups] = NoPodGroups()
+NO_POD_GROUPS: Final[PodGroups] = PodGroups()
 
 
 def lacks_others(groups: PodGroups, pod: Pod) -> bool:

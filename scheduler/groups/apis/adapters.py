@@ -16,11 +16,10 @@ import msgspec
 
 from scheduler.api.objects import GroupAnnotations
 from scheduler.api.pods.pod import Pod
-from scheduler.api.read_only import read_only_attribute
 from scheduler.api.wording.text import shortened
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.framework.events import POD_GROUP
-from scheduler.framework.groups.pod_groups import Declaration, GroupKey, GroupMembers, GroupTree, PodGroup
+from scheduler.framework.groups.pod_groups import Declaration, GroupKey, GroupMembers, GroupTree, PodGroup, PodGroups
 from scheduler.framework.preemption.victims import group_that_goes
 from scheduler.groups.apis.annotations import MAX_SHOWN, NO_ANNOTATIONS, AnnotatedGroups, KoordinatorGroups
 from scheduler.groups.apis.composites import CompositeGroups, Composites
@@ -70,8 +69,8 @@ _of_kueue: Final = attrgetter("kueue_required_topology", "kueue_preferred_topolo
 """The annotations that Kueue has for each set of pods, so those of a group may differ: then they do not count."""
 
 
-class AdaptedGroups:
-    """Implements framework.pod_groups.PodGroups over adapters."""
+class AdaptedGroups(PodGroups):
+    """The groups of all adapters."""
 
     def __init__(self, objects: ObjectStore, gates: FeatureGates, now: Callable[[], float] = time.monotonic) -> None:
         """`now`: the queue's clock."""
@@ -90,14 +89,12 @@ class AdaptedGroups:
         """For those of the profiles that `use` names."""
         self._of_profile: dict[str, Sequence[Adapter]] = {}
         self._by_source: dict[str, Adapter] = {each.source: each for each in (*self._adapters, *self._ours)}
-        self._are_tried_in_placements = gates.topology_aware_workload_scheduling
+        self.are_tried_in_placements = gates.topology_aware_workload_scheduling
         self.composites = CompositeGroups(objects, have_policies=have_policies) if have_parents else Composites()
         self._asked: tuple[Pod | None, GroupKey | None] = None, None
         """The pod that was asked about last, and its key: each is asked about several times in a row."""
         self.members_by_group = MembersByGroup(self.key_of, self._declaration_of)
         self.damaged = DamagedGroups(self.members_by_group, self.of, now)
-
-    are_tried_in_placements: bool = read_only_attribute("_are_tried_in_placements")
 
     def use(self, profiles: Mapping[str, ProfileGangs]) -> bool:
         """Look for groups of our own rules in the pods of these profiles, and make gangs of workloads as they ask for.

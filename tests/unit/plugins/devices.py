@@ -16,7 +16,7 @@ from scheduler.api.unstructured import Unstructured
 from scheduler.api.wording.text import to_json
 from scheduler.framework.cycle_state import GroupCycleState
 from scheduler.framework.errors import ApiError
-from scheduler.framework.groups.pod_groups import NoPodGroups
+from scheduler.framework.groups.pod_groups import PodGroups
 from scheduler.framework.nodes.resources import KNOWN
 from scheduler.state.nodes.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
@@ -188,7 +188,7 @@ class Api:
         self.hidden.clear()
 
 
-class OneGroup(NoPodGroups):
+class OneGroup(PodGroups):
     """All pods are of one group."""
 
     def key_of(self, pod: fw.Pod) -> fw.GroupKey:

@@ -17,7 +17,7 @@ from scheduler import framework as fw
 from scheduler.api.devices import ResourceClaim
 from scheduler.api.objects import OwnerReference, PodResourceClaim
 from scheduler.framework.cycle_state import GroupCycleState
-from scheduler.framework.groups.pod_groups import NO_MEMBERS, GroupMembers, NoPodGroups
+from scheduler.framework.groups.pod_groups import NO_MEMBERS, GroupMembers, PodGroups
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import pod_from_dict, started
 from tests.fakes import settle
@@ -29,7 +29,7 @@ FROM_TEMPLATE = PodResourceClaim(name="made", resource_claim_template_name="temp
 OF_THE_GROUP = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "job", "uid": "uid-of-job"}
 
 
-class Groups(NoPodGroups):
+class Groups(PodGroups):
     """One group, which has two claims; `placed` of its pods have nodes."""
 
     def __init__(self, placed: int = 0, *, has_constraints: bool = False, minimum_groups: int = 0) -> None:

@@ -14,7 +14,6 @@ from scheduler.framework.groups.pod_groups import (
     NO_POD_GROUPS,
     GroupKey,
     GroupTree,
-    NoPodGroups,
     PodGroup,
     PodGroups,
 )
@@ -91,7 +90,7 @@ def a_waiting_pod(
     return Pod(metadata=metadata, spec=made.spec, status=made.status)
 
 
-class Grouped(NoPodGroups):
+class Grouped(PodGroups):
     """Pods are of the groups that their labels `group` name, if these exist."""
 
     def __init__(self, *missing: str, source: str = POD_GROUP) -> None:
