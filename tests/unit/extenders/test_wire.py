@@ -16,35 +16,30 @@ def sent(body: Body) -> Any:
     return json.loads(b"".join(body))
 
 
-def test_an_extender_that_knows_the_nodes_is_sent_their_names() -> None:
-    assert sent(wire.arguments(POD, None, ["a", "b"])) == {
-        "Pod": {"metadata": {"name": "web"}},
-        "Nodes": None,
-        "NodeNames": ["a", "b"],
-    }
-
-
-def test_another_one_is_sent_the_nodes() -> None:
+def test_a_filter_question_has_the_names_of_nodes_or_the_nodes() -> None:
     nodes = [b'{"metadata":{"name":"a"}}', b'{"metadata":{"name":"b"}}']
+    pod = {"metadata": {"name": "web"}}
 
+    assert sent(wire.arguments(POD, None, ["a", "b"])) == {"Pod": pod, "Nodes": None, "NodeNames": ["a", "b"]}
     assert sent(wire.arguments(POD, nodes, None)) == {
-        "Pod": {"metadata": {"name": "web"}},
+        "Pod": pod,
         "Nodes": {"metadata": {}, "items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]},
         "NodeNames": None,
     }
 
 
 def test_victims_are_sent_by_uid_or_whole() -> None:
+    pod = {"metadata": {"name": "web"}}
     assert sent(wire.meta_preemption_arguments(POD, {"n": MetaVictims(["u"], 1)})) == {
-        "Pod": {"metadata": {"name": "web"}},
+        "Pod": pod,
         "NodeNameToVictims": None,
         "NodeNameToMetaVictims": {"n": {"Pods": [{"UID": "u"}], "NumPDBViolations": 1}},
     }
     assert sent(wire.preemption_arguments(POD, {"n": ([POD, POD], 0), "m": ([], 3)})) == {
-        "Pod": {"metadata": {"name": "web"}},
+        "Pod": pod,
         "NodeNameToVictims": {
             "m": {"Pods": [], "NumPDBViolations": 3},
-            "n": {"Pods": [json.loads(POD), json.loads(POD)], "NumPDBViolations": 0},
+            "n": {"Pods": [pod, pod], "NumPDBViolations": 0},
         },
         "NodeNameToMetaVictims": None,
     }

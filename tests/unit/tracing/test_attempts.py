@@ -103,16 +103,6 @@ async def test_a_pod_that_is_placed_leaves_one_trace_with_all_its_steps(spans: S
         "loadmaster.result": "scheduled",
     }
     assert len({span.context.trace_id for span in spans.sent.get_finished_spans()}) == 1
-
-
-async def test_the_wait_in_the_queue_is_as_long_as_it_was(spans: Spans) -> None:
-    scheduler = traced(spans)
-    scheduler.see(a_pod("web"))
-    scheduler.clock.advance(3.0)
-
-    await scheduler.schedule()
-
-    (root,) = spans.roots
     queue, cycle, binding = spans.below(root)
     assert (queue.end_time or 0) - (queue.start_time or 0) == 3_000_000_000
     assert queue.start_time == root.start_time
@@ -168,29 +158,13 @@ async def test_a_binding_that_fails_ends_the_trace_with_an_error(spans: Spans) -
     assert list(spans.tree(root)["binding cycle"]) == ["PreBindPreFlight", "Unreserve"]
 
 
-async def test_the_wait_for_permission_is_a_span_of_the_binding_cycle(spans: Spans) -> None:
-    holding = a_plugin("Holding", fw.PermitPlugin, permit=lambda *_: fw.PermitWait(60.0))
-    scheduler = traced(spans, holding)
-    scheduler.see(pod := a_pod("web"))
-    await scheduler.schedule()
-    before = list(spans.roots)
-
-    waiting = scheduler.framework.handle.waiting_pods.get(pod.uid)
-    assert waiting is not None
-    waiting.allow("Holding")
-    await settle()
-
-    (root,) = spans.roots
-    assert before == []
-    assert list(spans.tree(root)["binding cycle"]) == ["PreBindPreFlight", "WaitOnPermit", "Bind", "PostBind"]
-
-
 async def test_bindings_under_way_at_once_are_not_mixed_up(spans: Spans) -> None:
     holding = a_plugin("Holding", fw.PermitPlugin, permit=lambda *_: fw.PermitWait(60.0))
     scheduler = traced(spans, holding)
     pods = [a_pod(f"web-{number}") for number in range(5)]
     scheduler.see(*pods)
     await scheduler.schedule()
+    assert spans.roots == []
 
     for pod in reversed(pods):
         waiting = scheduler.framework.handle.waiting_pods.get(pod.uid)
@@ -200,7 +174,7 @@ async def test_bindings_under_way_at_once_are_not_mixed_up(spans: Spans) -> None
 
     for pod in pods:
         (root,) = spans.of(pod.name)
-        assert list(spans.tree(root)) == ["queue", "scheduling cycle", "binding cycle"]
+        assert list(spans.tree(root)["binding cycle"]) == ["PreBindPreFlight", "WaitOnPermit", "Bind", "PostBind"]
         assert values(root)["k8s.node.name"] == scheduler.world.bound[str(pod)]
 
 
@@ -249,20 +223,6 @@ async def test_a_pod_that_is_deleted_while_an_extender_thinks_leaves_a_trace_tha
     assert all(span.parent is None or span.end_time is not None for span in spans.sent.get_finished_spans())
 
 
-async def test_what_fails_where_nothing_should_is_an_error_of_the_attempt(spans: Spans) -> None:
-    scheduler = traced(spans)
-    scheduler.see(a_pod("web"))
-    scheduler.world.event = raising(ZeroDivisionError("bug"))  # type: ignore[method-assign]
-    queued = scheduler.pop()
-    queued.pod = a_pod("web", requests={"cpu": "99"})
-
-    with pytest.raises(ZeroDivisionError):
-        scheduler.loop.schedule_one(queued)
-
-    (root,) = spans.roots
-    assert values(root)["loadmaster.result"] in ("unschedulable", "error")
-
-
 async def test_what_is_not_sampled_costs_no_span(spans: Spans) -> None:
     none = Spans(ALWAYS_OFF)
     scheduler = traced(none)
@@ -289,7 +249,7 @@ async def test_what_is_decided_is_the_same_with_traces_and_without(spans: Spans)
     assert len(bound[0]) == 16
 
 
-async def test_a_group_leaves_a_span_of_its_decision_to_which_those_of_its_pods_are_linked(spans: Spans) -> None:
+async def test_a_group_leaves_a_span_of_its_decision_to_which_those_of_its_pods_alone_are_linked(spans: Spans) -> None:
     groups = Groups(nodes=1, stream=spans.stream)
     groups.create()
     groups.pods(3)
@@ -314,13 +274,6 @@ async def test_a_group_leaves_a_span_of_its_decision_to_which_those_of_its_pods_
     assert spans.below(group) == []
     assert [values(pod)["k8s.pod.name"] for pod in pods] == ["g-0", "g-1", "g-2"]
     assert {pod.links[0].context.span_id for pod in pods} == {group.context.span_id}
-
-
-async def test_the_attempt_of_a_pod_without_a_group_is_linked_to_nothing(spans: Spans) -> None:
-    groups = Groups(stream=spans.stream)
-    groups.create()
-    groups.pods(3)
-    await groups.schedule()
     groups.under_test.see(a_pod("alone", scheduler_name=PROFILE))
 
     await groups.schedule()

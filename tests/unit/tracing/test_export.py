@@ -85,21 +85,6 @@ async def test_a_service_name_of_the_environment_counts(
     assert collector.spans[0].resource["service.name"] == "my-scheduler"
 
 
-async def test_a_tenth_of_the_traces_is_sent_if_that_is_wanted(
-    collector: Collector, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OTEL_TRACES_SAMPLER", "parentbased_traceidratio")
-    monkeypatch.setenv("OTEL_TRACES_SAMPLER_ARG", "0.1")
-    metrics = Metrics()
-    with collector:
-        traces = Traces(metrics, "1.2.3", exporter_of(Exporter.OTLP))
-        make_spans(traces, 1000)
-        await traces.close(LONG)
-
-    assert 50 < len(collector.spans) < 150
-    assert count(metrics, "dropped") == 0
-
-
 async def test_what_a_collector_refuses_is_counted(collector: Collector) -> None:
     collector.status = 400
     metrics = Metrics()
