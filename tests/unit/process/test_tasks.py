@@ -75,17 +75,6 @@ async def test_a_part_that_ends_ends_the_program(
     assert (record.levelname, record.__dict__["part"]) == ("CRITICAL", "relister")
 
 
-async def test_a_part_that_somebody_else_cancels_ends_the_program() -> None:
-    supervised = Supervised()
-    part = supervised.tasks.start("watch", for_ever())
-    await settle()
-    part.cancel()
-    await settle()
-
-    assert supervised.stop.is_set()
-    assert supervised.tasks.failed
-
-
 async def test_a_part_that_we_cancel_is_no_failure() -> None:
     supervised = Supervised()
     one, other = (supervised.tasks.start(name, for_ever()) for name in ("one", "other"))
@@ -208,18 +197,6 @@ async def test_a_job_that_takes_too_long_is_told_once_cancelled_and_settled(capl
     await jobs.finish(0)
 
     assert caplog.messages == ["A job takes more than 0 s"]
-    assert supervised.failures("preemption") == 1
-
-
-async def test_a_job_that_ends_when_it_took_too_long_knows_why() -> None:
-    supervised = Supervised()
-    jobs = supervised.tasks.jobs("preemption", 0)
-    jobs.start("preempt", for_ever(), supervised.note)
-    await settle()
-    jobs.look_for_late()
-    await settle()
-
-    assert supervised.ended == ["TimeoutError: not done after 0 s"]
     assert supervised.failures("preemption") == 1
 
 
