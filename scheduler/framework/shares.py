@@ -242,6 +242,9 @@ class Shares(Protocol):
     def reclaim_for_group(self, group: PodGroup, members: GroupMembers) -> ShareReclaim | None:
         """Begin to look for those that have to give back what these need; None if their share takes nothing back."""
 
+    def evicted(self, pods: Sequence[Pod], victims: Iterable[Pod]) -> None:
+        """Take note that victims, which have their node still, go for these: a pod, or those of a group."""
+
     def nodes_for(self, pod: Pod) -> NodeKind | None:
         """Return the nodes on which the pod would use the quota that is free; None for all nodes."""
 
@@ -277,6 +280,9 @@ class NoShares:
 
     def reclaim_for_group(self, group: PodGroup, members: GroupMembers) -> None:
         return None
+
+    def evicted(self, pods: Sequence[Pod], victims: Iterable[Pod]) -> None:
+        """There is no share to be noted."""
 
     def nodes_for(self, pod: Pod) -> NodeKind | None:
         return None

@@ -179,6 +179,13 @@ class AdaptedShares:
         selector, need = selector_and_need
         return self._reclaim(self.ref(selector), need)
 
+    def evicted(self, pods: Sequence[Pod], victims: Iterable[Pod]) -> None:
+        ref = self.ref(self.selector_of(pods[0])) if self._is_fair else None
+        if ref is not None:
+            refs = [(each.uid, self.ref_of(each)) for each in victims]
+            gave = [(of.name, uid) for uid, of in refs if of is not None and of.ledger is ref.ledger]
+            ref.ledger.expenses.note(ref.ledger.tree, ref.name, [pod.uid for pod in pods], gave)
+
     def nodes_for(self, pod: Pod) -> NodeKind | None:
         ref = self.ref(self.selector_of(pod))
         if ref is None:
@@ -214,6 +221,11 @@ class AdaptedShares:
         return request is not None and self.reserving.is_for(pod.uid, self.ref(request.selector), request.need)
 
     # What the engine asks.
+
+    def forget(self, uid: str) -> None:
+        """A pod is gone."""
+        for ledger in self._ledgers:
+            ledger.expenses.forget(uid)
 
     def refresh(self) -> None:
         """Make the trees again if shares have changed: questions about a share count on it."""
@@ -463,6 +475,7 @@ class AdaptedShares:
 
     def _declared(self, ledger: "Ledger", share: "Share | None") -> None:
         """Take over another version of a share in ref: if many change one by one, trees are not made for each."""
+        ledger.expenses.clear()
         if share is None or self._is_stale or not ledger.tree.put(share):
             self._redeclared()
         else:

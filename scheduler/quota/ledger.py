@@ -10,6 +10,7 @@ from scheduler.api.pods.pod import Pod
 from scheduler.api.read_only import NOTHING
 from scheduler.framework.shares import NodeKind, ShareKey, ShareRefusal, ShareState
 from scheduler.quota.adapter import Adapter, Asked
+from scheduler.quota.expenses import Expenses
 from scheduler.quota.reservations import GoesAhead, Rank, Reservations
 from scheduler.quota.tree import Share, ShareTree
 from scheduler.state.share_usage import amounts_of
@@ -29,6 +30,7 @@ class Ledger:
         self.resource_of = adapter.resource_of
         self.tree = ShareTree(())
         self.reservations = Reservations()
+        self.expenses = Expenses()
         self.devices: frozenset[str] = frozenset()
         """The resources of DeviceClasses that its shares name, as pods have them."""
         self._amounts_of = amounts_of

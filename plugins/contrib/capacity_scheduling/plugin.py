@@ -248,6 +248,7 @@ class CapacityScheduling(
     def _evict(self, pod: fw.Pod, found: Found) -> tuple[fw.PostFilterResult, None]:
         name = self._handle.nodes.names()[found.row]
         keeps = self._shares.key_of(pod) is not None  # without quota, as in DefaultPreemption
+        self._shares.evicted((pod,), found.victims.pods)
         self._executor.start(Preemptor.of_pod(pod), name, found.victims, keeps=keeps)
         return fw.PostFilterResult(name, found.victims.pods), None
 
@@ -271,6 +272,7 @@ class CapacityScheduling(
 
     def evict_for_pod_group(self, group: fw.PodGroup, pods: Sequence[fw.Pod], victims: fw.Victims) -> None:
         """Begin to evict them."""
+        self._shares.evicted(pods, victims.pods)
         self._executor.start(Preemptor.of_group(group, pods), CLUSTER, victims, keeps=True)
 
     def _reclaim(self, group: fw.PodGroup, pods: Sequence[fw.Pod]) -> fw.ShareReclaim | None:

@@ -6,15 +6,17 @@ child with the largest dominant resource share, then its child, and so on. Wheth
 depends on the two children of the lowest common ancestor that hold the preemptor's share and the unit's: first, the
 preemptor's must not end up with more than the unit's has left; if that frees too little, it must have less than the
 unit's has now. A preemptor that its share's guarantee covers takes back without comparing. All dominant resource shares
-are computed with the preemptor on the tree. Three things differ from Kueue: a unit is safe from a preemptor that
+are computed with the preemptor on the tree. Four things differ from Kueue: a unit is safe from a preemptor that
 borrows if its share would have less than it is guaranteed without it, as that share could take back at once; none goes
-if the comparison no longer holds with those that are put back, as the two shares would evict each other's forever; and
-those whose eviction breaks a PodDisruptionBudget come last.
+if the comparison no longer holds with those that are put back, as the two shares would evict each other's forever;
+what a share has given up, it takes back for its guarantee only while the unit runs that got it, for the same reason;
+and those whose eviction breaks a PodDisruptionBudget come last.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 
 from scheduler.framework.shares import DisruptionBudgets
+from scheduler.quota.expenses import Expenses
 from scheduler.quota.policies import Policy, Preemption
 from scheduler.quota.reclaim.fair_targets import Ancestry, Key, Piles, Reckon, Targets
 from scheduler.quota.reclaim.running import Preemptor, QuotaUnit, Running, cuts_guarantee, gives_back
@@ -25,7 +27,13 @@ class Fair:
     """The candidates of one preemptor; the tree changes while they are taken off."""
 
     def __init__(
-        self, tree: ShareTree, running: Running, preemptor: Preemptor, preemption: Preemption, reckon: Reckon
+        self,
+        tree: ShareTree,
+        running: Running,
+        preemptor: Preemptor,
+        preemption: Preemption,
+        reckon: Reckon,
+        expenses: Expenses,
     ) -> None:
         self._tree = tree
         self._running = running
@@ -33,6 +41,7 @@ class Fair:
         self._preemption = preemption
         self._ancestry = Ancestry(tree, preemptor.share)
         self._reckon = reckon
+        self._expenses = expenses
         self._compared: dict[str, tuple[str, Key, bool]] = {}
         """UID of a unit → the share that was compared for it, what that may have, and whether it must have less."""
         self._gave: set[str] = set()
@@ -118,8 +127,8 @@ class Fair:
                 kind = frozenset(unit.usage.items())
                 if kind not in outcomes:
                     after = self._key_without(path[-1], unit)
-                    outcomes[kind] = after if self._may_go(limit, unit) and limit <= after else None
-                if (most := outcomes[kind]) is not None:
+                    outcomes[kind] = after if limit <= after and self._may_go(limit, unit) else None
+                if (most := outcomes[kind]) is not None and not self._has_paid(limit, ours, unit):
                     self._compared[unit.uid] = ours, most, False
                     yield unit
                     targets.forget(share)
@@ -135,7 +144,7 @@ class Fair:
             targets.drop(share)
             if limit < before and share not in self._gave:
                 unit = piles.pop(share)
-                if self._may_go(limit, unit):
+                if self._may_go(limit, unit) and not self._has_paid(limit, ours, unit):
                     self._gave.add(share)
                     self._compared[unit.uid] = ours, before, True
                     yield unit
@@ -147,6 +156,10 @@ class Fair:
     def _may_go(self, limit: Key, unit: QuotaUnit) -> bool:
         """Say whether a unit may go: if the preemptor borrows (its key is above 0), no share could take it back."""
         return limit[0] == 0 or not self._cuts(unit)
+
+    def _has_paid(self, limit: Key, ours: str, unit: QuotaUnit) -> bool:
+        """Say whether a unit got what the preemptor's share borrowed before, and would borrow again."""
+        return limit[0] > 0 and self._expenses.include(ours, [pod.uid for pod in unit.pods])
 
     def _gives_back(self, unit: QuotaUnit) -> bool:
         if unit.share == self._preemptor.share:

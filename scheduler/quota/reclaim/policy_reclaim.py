@@ -80,7 +80,7 @@ class PolicyReclaim(PodReclaim):
     ) -> list[QuotaUnit]:
         tree, preemption = self._tree, self._preemption
         if self._reckon is not None:
-            fair = Fair(tree, running, preemptor, preemption, self._reckon)
+            fair = Fair(tree, running, preemptor, preemption, self._reckon, self._ledger.expenses)
             victims = _fewest(tree, preemptor, fair.candidates(budgets), fits, borrows=True)
             return victims if fair.may_all_go(victims) else []
         classical = Classical(tree, running, preemptor, preemption, sources)

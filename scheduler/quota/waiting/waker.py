@@ -191,6 +191,7 @@ class Waker(PodListener, QuotaListener):
             self._pass_on()
 
     def pod_gone(self, pod: Pod) -> None:
+        self._shares.forget(pod.uid)
         self._refused_by_nodes.pop(pod.uid, None)
         self._reserving.release(pod.uid)
         self._pass_on()

@@ -151,6 +151,8 @@ class Judge:
         """What was in the memory of the scheduler is gone."""
         self.changed(now, "node")
         self._claims.clear()
+        for pod in self._state.pods.values():
+            pod.expense = frozenset()
 
     def bound(self, now: float, name: str, node: str) -> None:
         self.now = self.last_change = now
@@ -191,6 +193,7 @@ class Judge:
         if rounds >= 2:
             rule = "again" if rounds == 2 else "loop"
             self.find(rule, f"evictions for {claimant} for the {rounds}. time, and it has not started")
+        self._note_expense(claimant, victim)
         by_priority = lacks_nodes and victim.priority < claimant.priority
         if claimant.quota != victim.quota and not by_priority:  # quota.md: DefaultPreemption goes by priority alone
             self._note_circle(claimant.quota, victim.quota)
@@ -322,15 +325,15 @@ class Judge:
         """Those that have a node, or have evicted pods, so that what they ask for is kept."""
         return [pod for pod in self._state.pods.values() if pod.node or self._claimant(pod) in self._claims]
 
+    def _note_expense(self, claimant: Pod, victim: Pod) -> None:
+        """Note whose pods went for one that runs from now on, or for all pods of a group."""
+        gave = victim.expense | {*self._state.apart(victim.quota, claimant.quota)[-1:]}
+        for pod in self._state.pods.values():
+            if self._claimant(pod) == self._claimant(claimant):
+                pod.expense |= gave
+
     def _note_circle(self, claimant: str, victim: str) -> None:
         self._quiet_evictions.append((claimant, victim))
-        guarantees = [lawful.guarantees(self._state, name) for name in (claimant, victim)]
-        if (
-            self._state.world.order == "DominantShare"
-            and guarantees[0] - guarantees[1]
-            and guarantees[1] - guarantees[0]
-        ):
-            return  # quota.md: each may take back what it is guaranteed of another resource
         pair = {claimant, victim}
         turns = [each for each in self._quiet_evictions if set(each) == pair]
         changes = sum(1 for one, other in pairwise(turns) if one != other)

@@ -41,11 +41,6 @@ def may_take_back(state: State, victim: Pod, others: list[Pod]) -> bool:
     return takes and state.within(victim.quota, victim, others)
 
 
-def guarantees(state: State, name: str) -> set[str]:
-    """The resources of which a quota is guaranteed any."""
-    return {r for r in state.limited(name) if state.guaranteed(name, r)} if name in state.quotas else set()
-
-
 def objection(state: State, claimant: Pod, victims: Sequence[Pod], taken: Sequence[Pod]) -> str:
     """Say why these may not be evicted for the pod; empty if they may.
 
@@ -102,7 +97,7 @@ class _Case:
         policy = "Any" if self.state.world.source == ELASTIC else quotas[claimant.quota].reclaim
         if not {"Never": False, "LowerPriority": is_less, "Any": True}[policy]:
             return f"{both}: reclaim is {policy}"
-        lenders = [name for name in self.state.path(victim.quota) if name not in self.state.path(claimant.quota)]
+        lenders = self.state.apart(victim.quota, claimant.quota)
         for name in lenders[:1] if _is_fair(self.state) else lenders:
             if not self._borrows(name):
                 return f"{both}: {name} uses no more than it is guaranteed"
@@ -193,7 +188,7 @@ def goes_first(state: State, waiting: Pod, started: Pod, taken: Sequence[Pod]) -
     if head is not waiting:
         return goes_first(state, head, started, taken)
     # In fair sharing those compete that are below the same share; else, leaves do.
-    apart = [[name for name in path if name not in other] for path, other in (paths, paths[::-1])]
+    apart = state.apart(waiting.quota, started.quota), state.apart(started.quota, waiting.quota)
     shares = [names[-1 if _is_fair(state) else 0] for names in apart]
     first, second = (
         (not state.within(share, pod, before), -state.quotas[share].priority)

@@ -34,6 +34,9 @@ class Pod:
     started: float = 0.0
     """When it got its node."""
 
+    expense: frozenset[str] = frozenset()
+    """The quotas that gave up pods for it, or for those in whose place it runs."""
+
     ending: bool = False
     nominated: str = ""
 
@@ -125,6 +128,10 @@ class State:
         own = sum(pod.asks.get(resource, 0) for pod in pods if pod.quota == name and pod.quota in self.quotas)
         below = (max(0, self.usage(each, resource, pods) - self.kept(each, resource)) for each in self.children(name))
         return own + sum(below)
+
+    def apart(self, name: str, other: str) -> list[str]:
+        """The quota, and those that it is below and another is not."""
+        return [each for each in self.path(name) if each not in self.path(other)]
 
     def left(self, name: str, resource: str, pods: list[Pod]) -> int:
         """How much more of a resource a pod of the quota may have; less than 0 if too much is used already."""

@@ -1,6 +1,7 @@
 """What must be so when nothing has happened for a while, and when everything is gone."""
 
 from dataclasses import replace
+from itertools import starmap
 from typing import Final
 
 from tests.campaigns.quota import lawful
@@ -50,7 +51,7 @@ class Settled:
             self._judge.find(
                 "left", f"{self._state.pods[bound[0]]} waits, and a fresh engine places it, after six minutes"
             )
-        elif evicted:
+        elif evicted and not any(starmap(self._has_paid, evicted)):
             victim, claimant = evicted[0]
             self._judge.find(
                 "restless", f"{self._state.pods[claimant]} waits, and a fresh engine evicts {victim} for it"
@@ -64,6 +65,11 @@ class Settled:
                 shown = {word: getattr(amounts[resource], word) for word in SHOWN}
                 if shown != (counted := self._counted(name, resource)):
                     self._judge.find("shown", f"{resource} of {name}: {counted}, and `loadmaster quota` says {shown}")
+
+    def _has_paid(self, victim: str, claimant: str) -> bool:
+        """Whether one runs in the place of others of the claimant's quota: quota.md, these are not taken back."""
+        state, running = self._state, self._state.pods[victim]
+        return not running.expense.isdisjoint(state.apart(state.pods[claimant].quota, running.quota))
 
     def _counted(self, name: str, resource: str) -> dict[str, int]:
         state = self._state

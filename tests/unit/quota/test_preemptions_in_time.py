@@ -1,5 +1,6 @@
 """Preemptions over time: what is freed goes to the pod it was freed for, and none is begun again and again."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import pytest
@@ -8,7 +9,7 @@ from scheduler.api.groups.coscheduling import POD_GROUP_LABEL
 from scheduler.framework.shares import DeclaredShare
 from scheduler.testing import a_node, a_pod
 from scheduler.testing.scheduler import PROFILE
-from tests.unit.quota.in_time import ROOT, Life, a_team
+from tests.unit.quota.in_time import GPU, ROOT, Life, a_team
 
 HOUR = 3_600
 
@@ -112,6 +113,34 @@ def test_two_shares_do_not_evict_each_other_for_what_neither_of_them_borrows() -
         life.advance(HOUR // 4)
 
         assert life.victims == []
+
+
+def replacing(life: Life, sizes: Mapping[str, tuple[int, int]], times: int) -> None:
+    """Let a controller create evicted pods again; `sizes`: the beginning of a name → cores, gpus."""
+    seen = 0
+    for number in range(times):
+        evicted, seen = life.victims[seen:], len(life.victims)
+        for team, _, name in (each.partition("/") for each in evicted):
+            size = name.partition(".")[0]
+            life.pod(f"{size}.{number}", team, *sizes[size])
+        life.advance(20)
+
+
+def test_two_shares_whose_pods_ask_for_different_amounts_do_not_evict_each_other_in_turn() -> None:
+    """`b` takes two cores back with a pod that needs one, and uses the other; then `a` borrows less than `b`."""
+    shares = (
+        DeclaredShare("root", minimum={"cpu": 4, GPU: 2}),
+        DeclaredShare("a", "root", minimum={"cpu": 6, GPU: 1}, weight=3, reclaim="Any", namespaces=("a",)),
+        DeclaredShare("b", "root", minimum={"cpu": 1, GPU: 3}, reclaim="Any", namespaces=("b",)),
+    )
+    sizes = {"small": (1, 0), "large": (2, 0), "b-gpus": (1, 2), "a-gpus": (2, 2)}
+    with Life(*shares, grace=5, order="DominantShare") as life:
+        life.set_node(a_node("n", cpu=1000, allocatable={GPU: 1000}))
+        for team, size in zip("baaabbaa", ("small", *3 * ("large",), *2 * ("b-gpus",), "a-gpus", "large"), strict=True):
+            life.pod(f"{size}.{len(life.engine.pods)}a", team, *sizes[size], wait=1)
+        replacing(life, sizes, 50)
+
+        assert len(life.victims) < 6
 
 
 def test_of_two_claimants_the_first_gets_what_is_freed_first() -> None:
