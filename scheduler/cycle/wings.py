@@ -50,41 +50,32 @@ class ExtenderWing(Protocol):
     @property
     def has_extenders(self) -> bool:
         """Whether there are extenders at all."""
+        return False
 
     def take(self, framework: Framework, queued: QueuedPod, started: float, loop: Loop) -> bool:
         """Take over the attempt for a popped pod if extenders are interested in it; return whether."""
+        return False
 
     def is_used(self, framework: Framework) -> bool:
         """Return whether an attempt uses the plugins of this profile."""
+        return False
 
     @property
     def has_binder(self) -> bool:
         """Whether an extender binds pods."""
+        return False
 
     async def bind(self, pod: Pod, node_name: str) -> bool:
         """Return True once an extender has bound the pod; False if none binds it. Raises if it is not bound."""
+        return False
 
     async def finish(self) -> None:
         """Cancel all attempts; the next start tries their pods again."""
-
-
-class _NoExtenders:
-    """Nothing is asked of extenders."""
-
-    has_extenders: Final = False
-    has_binder: Final = False
-
-    def take(self, framework: Framework, queued: QueuedPod, started: float, loop: Loop) -> bool:
-        return False
-
-    def is_used(self, framework: Framework) -> bool:
-        return False
-
-    async def bind(self, pod: Pod, node_name: str) -> bool:
-        return False
-
-    async def finish(self) -> None:
         return
+
+
+class _NoExtenders(ExtenderWing):
+    """There are none."""
 
 
 NO_EXTENDERS: Final[ExtenderWing] = _NoExtenders()

@@ -25,15 +25,7 @@ class Code(IntEnum):
         return _LABELS[self]
 
 
-_LABELS: Final = {
-    Code.SUCCESS: "Success",
-    Code.ERROR: "Error",
-    Code.UNSCHEDULABLE: "Unschedulable",
-    Code.UNSCHEDULABLE_AND_UNRESOLVABLE: "UnschedulableAndUnresolvable",
-    Code.WAIT: "Wait",
-    Code.SKIP: "Skip",
-    Code.PENDING: "Pending",
-}
+_LABELS: Final = {code: "".join(map(str.capitalize, code.name.split("_"))) for code in Code}
 
 REJECTIONS: Final = frozenset((Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING))
 

@@ -23,21 +23,15 @@ class Quota(Protocol):
 
     def lacking(self, entry: Entry) -> Request | None:
         """Return what an entry needs that quota has refused, and for which there is no space; None for others."""
-
-    def has_come_free(self, entry: Entry) -> bool:
-        """Say whether there is space now for a group that quota has refused as a whole."""
-
-
-class NoQuota:
-    """There is none. Implements Quota."""
-
-    __slots__ = ()
-
-    def lacking(self, entry: Entry) -> None:
         return None
 
     def has_come_free(self, entry: Entry) -> bool:
+        """Say whether there is space now for a group that quota has refused as a whole."""
         return False
+
+
+class NoQuota(Quota):
+    """There is none."""
 
 
 NO_QUOTA: Final[Quota] = NoQuota()

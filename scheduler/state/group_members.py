@@ -290,14 +290,9 @@ class MembersByGroup(CountListener):
     def pod_counted(self, pod: Pod, *, is_assumed: bool, is_what_if: bool) -> None:
         (self.assume if is_assumed else self.assign)(pod)
 
-    def pod_confirmed(self, pod: Pod) -> None:
-        self.assign(pod)
-
-    def pod_unassumed(self, pod: Pod) -> None:
-        self.forget(pod)
-
-    def pod_removed(self, pod: Pod) -> None:
-        self.remove(pod)
+    pod_confirmed = assign
+    pod_unassumed = forget
+    pod_removed = remove
 
     def check_counted(self, uids: Collection[str]) -> None:
         self.check_invariants()

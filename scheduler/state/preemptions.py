@@ -16,6 +16,7 @@ from math import inf
 from scheduler.api.pods.pod import Pod
 from scheduler.framework.groups.pod_groups import GroupKey
 from scheduler.framework.handle import PodActivator
+from scheduler.framework.preemption import preemptions
 from scheduler.framework.queued import EntityKey
 from scheduler.state.nominator import Nominator
 
@@ -50,8 +51,8 @@ class Preemption:
         return not (self.victims or self.others)
 
 
-class Preemptions:
-    """Implements framework.preemptions.Preemptions."""
+class Preemptions(preemptions.Preemptions):
+    """Those of one engine."""
 
     def __init__(
         self, pods: Mapping[str, Pod], nominator: Nominator, activator: PodActivator, now: Callable[[], float]

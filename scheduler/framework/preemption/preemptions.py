@@ -19,8 +19,8 @@ class Preemption(Protocol):
         """Whether all victims are gone: the preemptor is tried once, and evicts nothing then."""
 
 
-class Preemptions(Protocol):
-    """All preemptions that are under way, of all profiles."""
+class Preemptions:
+    """All preemptions that are under way, of all profiles: here none."""
 
     def begin(self, key: EntityKey, pods: Sequence[Pod], victims: Sequence[Pod], *, keeps: bool) -> None:
         """Note that `victims` are evicted for `pods`: one pod, or those of a group that have no node.
@@ -34,31 +34,15 @@ class Preemptions(Protocol):
 
     def of(self, key: EntityKey) -> Preemption | None:
         """Return the preemption of a pod, or of its group; None if there is none, or if it keeps nothing."""
-
-    def leaving(self) -> Collection[str]:
-        """Return the UIDs of all victims that still have their node."""
-
-    def has_left(self, uid: str) -> bool:
-        """Return whether a victim is gone, or has lost its node as its binding was refused."""
-
-
-class NoPreemptions:
-    """No preemptions."""
-
-    def begin(self, key: EntityKey, pods: Sequence[Pod], victims: Sequence[Pod], *, keeps: bool) -> None:
-        """Nothing is noted."""
-
-    def withdraw(self, key: EntityKey, *, victims_stay: bool = False) -> None:
-        """There is nothing to end."""
-
-    def of(self, key: EntityKey) -> None:
         return None
 
     def leaving(self) -> Collection[str]:
+        """Return the UIDs of all victims that still have their node."""
         return ()
 
     def has_left(self, uid: str) -> bool:
+        """Return whether a victim is gone, or has lost its node as its binding was refused."""
         return False
 
 
-NO_PREEMPTIONS: Final[Preemptions] = NoPreemptions()
+NO_PREEMPTIONS: Final = Preemptions()
