@@ -26,7 +26,6 @@ configuration of a scheduler that is started without one.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the commands of `config`."""
     commands = parser.add_subparsers(dest="config_command", metavar="COMMAND", required=True)
     check = commands.add_parser("check", help="is it valid?")
     describe(check, CHECK)

@@ -27,7 +27,6 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the command's options."""
     describe(parser, DESCRIPTION, EPILOG)
     add_cluster_arguments(parser)
     add_service_arguments(parser)

@@ -56,16 +56,12 @@ Document = Mapping[str, Any]
 
 
 class Kind(Enum):
-    """A kind of object that can be asked about."""
-
     POD = "pod"
     GROUP = "group of pods"
     SHARES = "shares of the cluster"
 
 
 class Asked(NamedTuple):
-    """The object that is asked about."""
-
     namespace: str
     name: str
     kind: Kind = Kind.POD
@@ -205,7 +201,7 @@ async def decided(cluster: "SimulatedCluster", config: "Config", plugins: "Regis
     from scheduler.explain.changes import WrittenPod
     from scheduler.explain.explainer import Explainer
     from scheduler.simulate.engine import engine_of
-    from scheduler.simulate.written_pods import written_pod
+    from scheduler.simulate.other_objects import written_pod
 
     def written(pod: "Pod") -> WrittenPod | None:
         return written_pod(pod, cluster.written.get((pod.namespace, pod.name)))

@@ -89,8 +89,6 @@ class Problem(NamedTuple):
 
 
 class LocalPage:
-    """Answers the browser."""
-
     def __init__(self, scheduler: RunningScheduler, limits: Limits = LIMITS) -> None:
         self.port = 0
         """The address at which it is served."""
@@ -102,7 +100,6 @@ class LocalPage:
 
     @property
     def url(self) -> str:
-        """The URL to open in the browser."""
         return f"http://127.0.0.1:{self.port}/open?token={self._token}"
 
     async def check(self) -> None:
@@ -113,7 +110,6 @@ class LocalPage:
                 raise ClusterError((await self._problem(answer, PAGE)).message)
 
     async def answer(self, connection: Connection, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer a request, from any client."""
         with connection.busy():
             return await self._answer(connection, request)
 

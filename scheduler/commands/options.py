@@ -27,13 +27,11 @@ def describe(parser: argparse.ArgumentParser, description: str, epilog: str | No
 
 
 def add_cluster_arguments(parser: argparse.ArgumentParser, kubeconfig: str = "how to reach the cluster") -> None:
-    """Describe how to reach the cluster."""
     parser.add_argument("--kubeconfig", metavar="FILE", help=f"{kubeconfig}; default: your own kubeconfig")
     parser.add_argument("--context", help="a context of the kubeconfig; default: the current one")
 
 
 def add_service_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe where in the cluster the scheduler is."""
     parser.add_argument("--service", default="loadmaster", help="the scheduler's Service; default: %(default)s")
     parser.add_argument(
         "--service-namespace",
@@ -92,7 +90,6 @@ def add_source_arguments(parser: argparse.ArgumentParser, here: str = "") -> Non
 
 
 def add_output_argument(parser: argparse.ArgumentParser, text: str = "text") -> None:
-    """Describe `--output`."""
     parser.add_argument("-o", "--output", choices=(text, "json"), default=text, help="default: %(default)s")
 
 

@@ -19,7 +19,6 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the command's options."""
     describe(parser, DESCRIPTION, EPILOG)
     parser.add_argument("--port", type=_port, default=0, help="where it listens on 127.0.0.1; default: any free one")
     add_cluster_arguments(parser)

@@ -22,7 +22,6 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the command's options."""
     describe(parser, "Look at plugins, or begin one.", EPILOG)
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="all plugins that a configuration may name, and where they are from")
@@ -76,7 +75,7 @@ def _listed(plugins: "PluginRegistry", config: "Config") -> Iterator[str]:
     rows = [("PLUGIN", "PROFILES", "EXTENSION POINTS", "FROM")]
     for name, plugin in plugins.items():
         profiles = [each.scheduler_name for each in config.profiles if name in each.enabled]
-        rows.append((name, ",".join(profiles) or "-", ",".join(points_of(plugin)), plugins.origins[name]))
+        rows.append((name, ",".join(profiles) or "-", ",".join(points_of(plugin)), plugins.loaded.origins[name]))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
         yield "  ".join((*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]))
@@ -90,4 +89,4 @@ def _described(name: str, plugins: "PluginRegistry", config: "Config") -> Iterat
         raise ConfigError([f"there is no plugin {name!r}{did_you_mean(name, plugins)}"])
     profiles = [each for each in config.profiles if name in each.enabled]
     arguments = {each.scheduler_name: each.plugin_config.get(name, {}) for each in profiles}
-    return described(plugins[name], plugins.origins[name], arguments)
+    return described(plugins[name], plugins.loaded.origins[name], arguments)

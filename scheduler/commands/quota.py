@@ -54,7 +54,6 @@ INFINITE: Final = 2.0**63
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the command's options."""
     describe(parser, DESCRIPTION, EPILOG)
     parser.add_argument(
         "share", nargs="?", default="", metavar="SHARE", help="only this one, with all below it; default: all"

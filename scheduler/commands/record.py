@@ -15,7 +15,6 @@ reads of pods, nodes and other objects: names and labels among it, but no enviro
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the command's options."""
     describe(parser, DESCRIPTION)
     parser.add_argument("--out", metavar="FILE", required=True, help="where to; it must not exist")
     parser.add_argument("--seconds", type=_seconds, default=0, metavar="N", help="how long; default: until Ctrl-C")

@@ -29,7 +29,6 @@ Exit code of replay: 0, or 1 if the recorded configuration makes other decisions
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the command's options."""
     describe(parser, DESCRIPTION, EPILOG)
     parser.add_argument("trace", metavar="FILE", help="what `loadmaster record` has written")
     parser.add_argument("--config", metavar="FILE", help="decide by this KubeSchedulerConfiguration, too")

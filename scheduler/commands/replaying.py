@@ -166,7 +166,6 @@ async def _replayed(
 
 
 def _shares(config: Config) -> object:
-    """Return all that a configuration says of shares."""
     enabled = (profile for profile in config.profiles if CAPACITY_SCHEDULING in profile.enabled)
     return next((profile.plugin_config.get(CAPACITY_SCHEDULING, {}) for profile in enabled), None)
 

@@ -28,7 +28,6 @@ SERVING: Final = DEFAULTS.serving
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the command's options."""
     parser.description = (
         "Schedule pods whose spec.schedulerName is the name of one of the configuration's profiles: 'loadmaster' if "
         "it names none. Options have the names and meanings of kube-scheduler's."

@@ -56,7 +56,6 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the command's options."""
     describe(parser, DESCRIPTION, EPILOG)
     parser.add_argument(
         "files",

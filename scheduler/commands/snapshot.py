@@ -21,7 +21,6 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the command's options."""
     describe(parser, DESCRIPTION, EPILOG)
     parser.add_argument(
         "--out", default=DEFAULT_OUT, metavar="FILE", help="the file, - for a pipe; default: %(default)s"

@@ -5,8 +5,6 @@ from enum import Enum
 
 
 class Level(Enum):
-    """The severity of a finding."""
-
     OK = "ok"
     WARNING = "warning"
     PROBLEM = "problem"
@@ -16,8 +14,6 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A line of the screen, and advice."""
-
     level: Level
     message: str
     advice: str = ""

@@ -9,12 +9,12 @@ the state of each is read with its line.
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from scheduler.api.pods.pod import Pod
 from scheduler.api.pods.requests import CPU, EPHEMERAL_STORAGE, MEMORY
+from scheduler.engine.engine import Engine
 from scheduler.framework.queued import QueuedPod
-from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.quota.adapters import AdaptedShares
 from scheduler.quota.ledger import Ledger
 from scheduler.state.cache import Cache
@@ -28,26 +28,11 @@ _UNITS: Final = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 
 
 class Line(NamedTuple):
-    """One line of the log."""
-
     message: str
     fields: Mapping[str, object]
 
 
-class Dumpable(Protocol):
-    """The state to dump. Implemented by Engine."""
-
-    @property
-    def cache(self) -> Cache: ...
-    @property
-    def queue(self) -> SchedulingQueue: ...
-    @property
-    def nominator(self) -> Nominator: ...
-    @property
-    def shares(self) -> AdaptedShares: ...
-
-
-def dump(engine: Dumpable, now: float, max_lines: int = MAX_LINES) -> Iterator[Line]:
+def dump(engine: Engine, now: float, max_lines: int = MAX_LINES) -> Iterator[Line]:
     """Yield the sizes, then the nodes, the pods on them, the nominated pods and the queue. `now`: the queue's clock."""
     queue, cache, nominator = engine.queue, engine.cache, engine.nominator
     parts = {**queue.pending_pods(), "inFlight": queue.in_flight_pods()}

@@ -97,8 +97,6 @@ class NodeTotal(msgspec.Struct, frozen=True):
 
 
 class ReportedAttempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """An attempt to place the pod."""
-
     at: str
     attempt: int
     profile: str
@@ -222,8 +220,6 @@ class ShareStanding(msgspec.Struct, frozen=True):
 
 
 class ShareReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A share of the cluster."""
-
     name: str
     source: str
     """The resource of its object; `shares` for those of a plugin's arguments."""

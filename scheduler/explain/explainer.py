@@ -12,22 +12,33 @@ States:
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
 from msgspec import UNSET, UnsetType
 
 from scheduler.api.pods.pod import Pod
 from scheduler.api.wording.near_names import near_names
+from scheduler.api.wording.text import timestamp
 from scheduler.config.defaults import COSCHEDULING
 from scheduler.engine.engine import Engine
+from scheduler.engine.records import Record
 from scheduler.explain.changes import WrittenPod
-from scheduler.explain.documents import GroupReport, PodReport, SharesReport, ShareWait
+from scheduler.explain.documents import (
+    GroupReport,
+    NodeTotal,
+    PermitDelay,
+    PodReport,
+    ReportedAttempt,
+    ReportedRefusal,
+    SharesReport,
+    ShareWait,
+)
 from scheduler.explain.explanation import explain
-from scheduler.explain.history import reported
 from scheduler.explain.waiting import IN_FLIGHT, STATES, in_queue, refused_by
 from scheduler.framework.queued import QueuedPod
 from scheduler.process.time_slice import TimeSlice
+from scheduler.state.nodes.node_table import NodeTable
 
 MAX_NEAR: Final = 3
 NEAR_AT_ONCE: Final = 5
@@ -228,7 +239,6 @@ _WITHOUT_A_NODE: Final = frozenset((*STATES.values(), FOR_QUOTA, "pending"))
 
 
 async def _near(namespace: str, name: str, names: Collection[str]) -> list[str]:
-    """Return those of the names that may be meant."""
     own_first = sorted(names, key=lambda each: (not each.startswith(f"{namespace}/"), each))
     found: list[str] = []
     whole = TimeSlice(NEAR_SECONDS)
@@ -239,3 +249,62 @@ async def _near(namespace: str, name: str, names: Collection[str]) -> list[str]:
             break
         await asyncio.sleep(0)
     return found
+
+
+MAX_BEST: Final = 5
+
+
+def reported(record: Record, table: NodeTable) -> ReportedAttempt:
+    best = None
+    if record.totals is not None:
+        best = [NodeTotal(name, total) for name, total in record.totals.best(MAX_BEST, table)]
+    return ReportedAttempt(
+        at=timestamp(record.at),
+        attempt=record.attempt,
+        profile=record.profile,
+        result=record.result,
+        milliseconds=round(record.seconds * 1000, 2),
+        text=" ".join(_story(record, best)),
+        node=record.node,
+        evaluated=record.evaluated if record.node else 0,
+        feasible=record.feasible if record.node else 0,
+        message=record.message,
+        plugins=record.plugins if record.message else UNSET,
+        refusals=tuple(ReportedRefusal(each.plugin, each.reason, each.nodes) for each in record.refusals),
+        nominated=record.nominated,
+        victims=record.victims if record.nominated else UNSET,
+        victim_count=record.victim_count if record.nominated else UNSET,
+        permit=PermitDelay(record.permit, round(record.permit_seconds, 3)) if record.permit else None,
+        retried=record.retried,
+        scores=dict(zip(record.scored_by, record.scores, strict=True)),
+        best=UNSET if best is None else best,
+    )
+
+
+def _story(record: Record, best: Sequence[NodeTotal] | None) -> Iterator[str]:
+    yield f"attempt {record.attempt}:"
+    if record.node:
+        yield f"placed on {record.node}, the best of {record.feasible} nodes that fit"
+        if best is not None:
+            others = [f"{each.node} {each.total}" for each in best if each.node != record.node]
+            own = sum(record.scores)
+            yield f"(total score {own}; next: {', '.join(others[:3])})" if others else f"(total score {own})"
+        if record.permit:
+            yield f"waited {record.permit_seconds:.2f} s for the Permit of {', '.join(record.permit)},"
+        if record.result == "bound":
+            yield f"and bound {record.ended - record.at:.2f} s later"
+            if record.retried:
+                yield f"(at first the binding failed: {record.retried})"
+        elif record.result != "placed":
+            yield f"but {record.result} {record.ended - record.at:.2f} s later: {record.message}"
+    else:
+        yield f"{record.result}: {record.message}"
+        if record.nominated:
+            yield f"Room is being made on {record.nominated}{_by_evicting(record)}."
+
+
+def _by_evicting(record: Record) -> str:
+    if not record.victims:
+        return ""
+    unnamed = record.victim_count - len(record.victims)
+    return f" by evicting {', '.join(record.victims)}" + (f" and {unnamed} more" if unnamed else "")

@@ -37,8 +37,6 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class NamedObstacle:
-    """An obstacle and the plugin that reports it."""
-
     plugin: str
     code: str
     """The label of the refusal's code, such as `Unschedulable`."""
@@ -56,8 +54,6 @@ class NamedObstacle:
 
 @dataclass(slots=True)
 class NodeGroup:
-    """Nodes with the same obstacles."""
-
     nodes: list[str]
     """The nearest miss first, then by name."""
 

@@ -160,7 +160,6 @@ def summary_of(engine: Engine, pod: Pod) -> tuple[str, str]:
 
 
 def _state(engine: Engine, pod: Pod, record: GroupRecord | None) -> tuple[str, str]:
-    """Return the state of a pod's group, and the sentence."""
     group, members = _groups(engine).of(pod), _groups(engine).members(pod)
     waiting = len(members.unscheduled)
     if group is None:

@@ -21,8 +21,6 @@ _BOLD, _DIM, _GREEN, _RED = "1", "2", "32", "31"
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """The abilities of a terminal."""
-
     width: int = 100
     """Characters; at least 40 are used."""
 

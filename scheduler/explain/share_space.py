@@ -8,7 +8,6 @@ from scheduler.api.pods.pod import Pod
 from scheduler.engine.engine import Engine
 from scheduler.explain.trials import Trials
 from scheduler.framework.errors import PluginError
-from scheduler.framework.groups.pod_groups import PodGroups
 from scheduler.framework.shares import ShareRefusal
 from scheduler.groups.records import nearest
 from scheduler.quota.needs import Need
@@ -72,7 +71,7 @@ class Space:
 
     def lacking(self) -> str:
         """Return what nodes lack for the group whatever its share; empty if they hold it, by amounts."""
-        groups = groups_of(self.engine)
+        groups = self.engine.group_parts.groups
         group = groups.of(self.pod)
         pods = [each for each in groups.members(self.pod).unscheduled if not each.spec.scheduling_gates]
         if group is None or not pods:
@@ -97,17 +96,13 @@ class Space:
             yield
 
 
-def groups_of(engine: Engine) -> PodGroups:
-    return engine.group_parts.groups
-
-
 def space_for(engine: Engine, pod: Pod) -> Space | None:
     """Return the space for a pod, or for those that its group still needs; None if it has no share, or its
     need is not known."""
     shares = engine.shares
     if not shares.ledgers:
         return None
-    groups = groups_of(engine)
+    groups = engine.group_parts.groups
     group = groups.of(pod)
     found: tuple[ShareSelector, Need] | None = None
     if group is not None:

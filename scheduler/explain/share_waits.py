@@ -15,7 +15,7 @@ from scheduler.api.wording.text import shortened
 from scheduler.engine.engine import Engine
 from scheduler.explain.documents import ShareEstimate, ShareWait, Suggestion
 from scheduler.explain.share_remedies import remedies
-from scheduler.explain.share_space import Running, Space, groups_of, space_for
+from scheduler.explain.share_space import Running, Space, space_for
 from scheduler.framework.queued import Entry, QueuedGroup
 from scheduler.framework.shares import ShareKey, ShareLack, ShareRefusal
 from scheduler.groups.reservations.run_times import NEVER, RunTimes
@@ -82,7 +82,7 @@ def _sentence(key: ShareKey, lack: ShareLack) -> str:
 async def _ahead(space: Space, time_slice: TimeSlice) -> str:
     """Name those that wait for the same share and go first."""
     engine, pending = space.engine, space.engine.queue.pending_for_quota
-    keys = (space.pod.uid, groups_of(engine).key_of(space.pod))
+    keys = (space.pod.uid, engine.group_parts.groups.key_of(space.pod))
     ranked: list[tuple[Any, Entry]] = []
     for entry in tuple(pending):
         await time_slice.give_way()
@@ -100,7 +100,7 @@ async def _ahead(space: Space, time_slice: TimeSlice) -> str:
 
 def _name(engine: Engine, entry: Entry) -> str:
     if isinstance(entry, QueuedGroup):
-        return f"the group {entry.pod.namespace}/{groups_of(engine).name_of(entry.pod)}"
+        return f"the group {entry.pod.namespace}/{engine.group_parts.groups.name_of(entry.pod)}"
     return str(entry.pod)
 
 
@@ -125,7 +125,7 @@ class _End(NamedTuple):
 
 
 async def _estimate(space: Space, running: Sequence[Running], now: float, time_slice: TimeSlice) -> ShareEstimate:
-    known = RunTimes(groups_of(space.engine), trusts_promises=True)
+    known = RunTimes(space.engine.group_parts.groups, trusts_promises=True)
     ends = [_End(left, each) for each in running if (left := known.end(each.pod, now).seconds) != NEVER]
     ends.sort(key=lambda each: each.left)
     tree, silent = space.tree(), len(running) - len(ends)

@@ -40,7 +40,6 @@ class Trials:
         return sorted(names[row] for row in self.evaluated(pod).fits.tolist())
 
     def fits(self, pod: Pod, row: int) -> bool:
-        """Return whether a pod fits one node as it is."""
         try:
             return bool(len(self.evaluated(pod, row).fits))
         except PluginError:
@@ -149,6 +148,5 @@ def _may_be_of(obj: Any, node: str) -> bool:
 
 
 def _content(obj: Any) -> dict[str, Any]:
-    """An object as parsed JSON."""
     content: dict[str, Any] = obj.content if isinstance(obj, Unstructured) else msgspec.to_builtins(obj)
     return content

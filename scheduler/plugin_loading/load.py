@@ -15,8 +15,15 @@ from typing import Any, NamedTuple
 
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.plugin import Plugin
-from scheduler.plugin_loading.classes import class_problems, placed, plugin_classes, without_plugin
-from scheduler.plugin_loading.lines import Lines, lines_in, lines_of
+from scheduler.plugin_loading.classes import (
+    Lines,
+    class_problems,
+    lines_in,
+    lines_of,
+    placed,
+    plugin_classes,
+    without_plugin,
+)
 from scheduler.plugin_loading.modules import FilesPackage, ImportProblem, import_file, import_installed
 from scheduler.plugin_loading.sources import Directory, EntryPoint, PluginSources
 from scheduler.runtime.registry import Registry
@@ -29,8 +36,6 @@ Begun = Callable[[str], None]
 
 
 class FoundPlugin(NamedTuple):
-    """A plugin, and where it was found."""
-
     plugin: type[Plugin]
     origin: str
     """`in-tree`, `program`, `DIR/FILE.py:LINE`, `module …`, `entry point of …`."""

@@ -47,7 +47,8 @@ class PluginRegistry(Mapping[str, type[Plugin]]):
         plugins that were given.
         """
         self._in_tree, self._given = in_tree, given or {}
-        self._directories = tuple(directories)
+        self.directories = tuple(directories)
+        """Those of the command line."""
         self._before = None if before is None else before.loaded
         self._config_before = None if before is None else before._config
         self._config: object = None
@@ -87,7 +88,7 @@ class PluginRegistry(Mapping[str, type[Plugin]]):
         self._prepared, self._unread = None, []
         names = None if self._wants_every_entry_point else request.names
         entry_points = _wanted(names, self.loaded.registry)
-        directories = (*self._directories, *request.directories)
+        directories = (*self.directories, *request.directories)
         return read_sources(directories, request.modules, entry_points, self._unread)
 
     def _is_new(self, sources: PluginSources, request: PluginRequest) -> bool:
@@ -112,23 +113,13 @@ class PluginRegistry(Mapping[str, type[Plugin]]):
 
     def renewed(self) -> "PluginRegistry":
         """Return a registry for the next version of the configuration; files that have not changed stay loaded."""
-        return PluginRegistry(self._in_tree, self._given, self._directories, before=self, seconds=self._seconds)
+        return PluginRegistry(self._in_tree, self._given, self.directories, before=self, seconds=self._seconds)
 
     def close(self, successor: "PluginRegistry | None" = None) -> None:
         """Forget the modules of files, when no plugin of this registry is used any more, except those of a
         successor."""
         if successor is None or successor.loaded is not self.loaded:
             self.loaded.close()
-
-    @property
-    def directories(self) -> tuple[str, ...]:
-        """Those of the command line."""
-        return self._directories
-
-    @property
-    def origins(self) -> Mapping[str, str]:
-        """Plugin → where it is from."""
-        return self.loaded.origins
 
     def __getitem__(self, name: str) -> type[Plugin]:
         return self.loaded.registry[name]

@@ -139,7 +139,6 @@ class _Trial:
 
     @property
     def request(self) -> bytes:
-        """The input of the child process."""
         return msgspec.json.encode(
             _Request(self._seconds, self._taken, self.sources, _plain(self._config), self._start_seconds)
         )

@@ -56,8 +56,6 @@ GRACE_SECONDS: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """A measurement."""
-
     plugin: type[Plugin]
     spec: ProfileSpec
     """The profile with the plugin."""

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -23,9 +24,11 @@ from scheduler.framework.plugin import (
     ScorePlugin,
     SignPlugin,
 )
+from scheduler.plugin_loading.load import LoadedPlugins, load
 from scheduler.plugin_loading.registry import PluginRegistry
+from scheduler.plugin_loading.sources import Directory, PluginSources, read_sources
+from scheduler.plugin_loading.trial import try_out
 from scheduler.plugin_tools.bench import ALIKE, DIFFERENT, Bench, Workload, measure
-from scheduler.plugin_tools.one_file import load_file
 from scheduler.plugin_tools.workload import POD
 from scheduler.runtime.profile import POINTS
 from scheduler.runtime.profile_spec import ProfileSpec
@@ -192,3 +195,27 @@ def _row(title: str, form: str, signed: str, cells: Iterable[str]) -> str:
 
 def _shown(seconds: float) -> str:
     return f"{seconds * 1e6:,.1f}"
+
+
+def load_file(path: str, known: Registry) -> LoadedPlugins:
+    """Load the plugins of a Python file as the scheduler does, after a trial in a process of its own.
+
+    Of the other files next to it, only those are there that it may import: their names begin with an underscore.
+    `known`: the plugins that have their names already. Raises ConfigError with everything that is wrong.
+    """
+    folder, name = os.path.split(path)
+    if not os.path.isfile(path):
+        raise ConfigError([f"{path}: {'this is no file' if os.path.exists(path) else 'there is no such file'}"])
+    problems: list[str] = []
+    (directory,) = read_sources([folder or os.curdir], (), (), problems).directories
+    shown = os.path.join(directory.path, name)
+    files = tuple(file for file in directory.files if file.path == shown or not file.is_plugin)
+    ours = [file for file in files if file.path == shown]
+    if not ours or not ours[0].is_plugin:
+        about_it = [problem for problem in problems if problem.startswith(f"{shown}:")]
+        raise ConfigError(about_it or [f"{path}: plugins are in files whose names end in .py; tests and _… are none"])
+    sources = PluginSources((Directory(directory.path, files),))
+    wrong = try_out(sources, known)
+    if wrong:
+        raise ConfigError(wrong)
+    return load(sources, known, {})

@@ -44,7 +44,6 @@ class Timings:
         )
 
     def took(self, pod: Pod, point: str, seconds: float) -> None:
-        """Note a call."""
         self.points[pod.uid][point] += seconds
 
     def _start(self, event: AttemptStarted) -> None:

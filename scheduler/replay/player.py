@@ -352,7 +352,6 @@ class Player:
         return self._pod_from(line.pod) if line.pod else self.engine.pods[line.uid]
 
     def _set_pod(self, pod: Pod) -> None:
-        """Show plugins a version of a pod."""
         pods = self.engine.pods
         known = pods.get(pod.uid)
         if known is not None:

@@ -79,7 +79,6 @@ class Recorder:
 
     @property
     def is_leading(self) -> bool:
-        """Whether this replica decides."""
         return self._is_leading()
 
     async def record(self, seconds: float = 0.0) -> AsyncGenerator[bytes, None]:

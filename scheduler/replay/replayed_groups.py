@@ -40,8 +40,6 @@ def _verdicts(
 
 
 class ReplayedGroup:
-    """One decision about a group."""
-
     def __init__(self, engine: Engine, framework: Framework, start: int, members: Sequence[QueuedPod]) -> None:
         """`start` of the first search. Raises LookupError if the configuration has no groups."""
         self._engine = engine

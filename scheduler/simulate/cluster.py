@@ -18,8 +18,14 @@ from scheduler.files.memory import check_memory
 from scheduler.framework.errors import ConfigError
 from scheduler.process.progress import SILENT, Progress
 from scheduler.simulate.apiserver.creation import USED, Creation
-from scheduler.simulate.apiserver.defaults import WrittenNode, completed_node, completed_pod, with_storage_defaults
-from scheduler.simulate.apiserver.server_pod import ServerPod, server_pod
+from scheduler.simulate.apiserver.defaults import (
+    ServerPod,
+    WrittenNode,
+    completed_node,
+    completed_pod,
+    server_pod,
+    with_storage_defaults,
+)
 from scheduler.simulate.apiserver.validation import node_problems, pod_problems
 from scheduler.simulate.controllers.operators import OPERATORS
 from scheduler.simulate.files.field_lines import Texts
@@ -27,8 +33,7 @@ from scheduler.simulate.files.manifests import read_documents
 from scheduler.simulate.files.objects import WrittenObject, as_written, decoded, report, reworded, written_objects
 from scheduler.simulate.files.unknown_fields import unknown_fields
 from scheduler.simulate.missing import Missing
-from scheduler.simulate.other_objects import OtherObject, OtherObjects, newest
-from scheduler.simulate.written_pods import Source
+from scheduler.simulate.other_objects import OtherObject, OtherObjects, Source, newest
 from scheduler.snapshots.header import header_of
 
 MAX_PROBLEMS: Final = 100
@@ -161,8 +166,6 @@ class _Snapshots:
 
 
 class _Reading:
-    """The objects that were read so far."""
-
     def __init__(self, problems: list[str], *, raw_pods: bool, strict: bool) -> None:
         self._problems = problems
         self._unknown = problems if strict else list[str]()
@@ -234,17 +237,13 @@ class _Reading:
         return SimulatedCluster(tuple(self._nodes), pods, others, tuple(notes), created, written)
 
     def _note_place(self, place: str, kind: str, name: str, uid: str) -> None:
-        self._problems += _repeated(self._first_place, place, kind, name, uid)
+        for what, identity in (("", name), ("uid ", uid)):
+            first = self._first_place.setdefault((kind + what, identity), place)
+            if first is not place:
+                self._problems.append(f"{place}: {kind} {what}{identity} is there twice, first at {first}")
+                return
 
 
 def _summed_up(lines: list[str], what: str) -> list[str]:
     rest = [f"and {len(lines) - MAX_NOTED} more {what}"] if len(lines) > MAX_NOTED else []
     return lines[:MAX_NOTED] + rest
-
-
-def _repeated(first_place: dict[tuple[str, str], str], place: str, kind: str, name: str, uid: str) -> Iterator[str]:
-    for what, identity in (("", name), ("uid ", uid)):
-        first = first_place.setdefault((kind + what, identity), place)
-        if first is not place:
-            yield f"{place}: {kind} {what}{identity} is there twice, first at {first}"
-            return

@@ -35,8 +35,7 @@ from scheduler.simulate.apiserver.defaults import DEFAULT_SCHEDULER
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.node_evaluator import NodeEvaluator
 from scheduler.simulate.on_hold import PodsOnHold
-from scheduler.simulate.other_objects import OtherObject, OtherObjects
-from scheduler.simulate.reads import SimulatedReader
+from scheduler.simulate.other_objects import OtherObject, OtherObjects, SimulatedReader
 from scheduler.simulate.recording import RecordingWriters, Result
 from scheduler.state.simulated_api import SimulatedApi
 
@@ -260,13 +259,7 @@ class Simulation:
                 self.engine.nominator.add(pod, node or "")
 
     def placed(self) -> Iterator[Pod]:
-        """Yield the pods that have found a node here."""
         return (self.engine.pods[uid] for uid, result in self.results.items() if result["node"] is not None)
-
-    async def place(self, pod: Pod) -> Result:
-        """Let a new pod come, and try it once. Nothing is said of it node by node."""
-        (result,) = await self.place_all([pod])
-        return result
 
     async def place_all(self, pods: Sequence[Pod]) -> list[Result]:
         """Let new pods come, all before the first is tried, and try each once. Nothing is said of them node by node."""
@@ -376,7 +369,6 @@ def _empty(pod: Pod) -> Result:
 
 
 def _tasks_at_work() -> str:
-    """Which tasks there are, and where each of them is."""
     places = []
     for task in asyncio.all_tasks() - {asyncio.current_task()}:
         frames = task.get_stack(limit=1)

@@ -27,10 +27,10 @@ OWNERS: Final = {
 }
 
 
-_EVERYWHERE: Final[Mapping[str, tuple[str, str]]] = {
-    "Namespace": ("Namespace", "namespace selectors of affinity terms find no namespace"),
-    "PriorityClass (scheduling.k8s.io/v1)": ("PriorityClass", "new pods get no default priority"),
-    "Service": ("Service", "pods are not spread by default over the pods of their Service"),
+_EVERYWHERE: Final[Mapping[str, str]] = {
+    "Namespace": "namespace selectors of affinity terms find no namespace",
+    "PriorityClass (scheduling.k8s.io/v1)": "new pods get no default priority",
+    "Service": "pods are not spread by default over the pods of their Service",
 }
 """Kinds of which every cluster has objects: where a dump has none, they were left out of it."""
 
@@ -48,24 +48,22 @@ class Missing:
         named[name] = named.get(name, 0) + len(pods)
 
     def look(self, pods: Iterable[Pod], others: Iterable[OtherObject]) -> None:
-        """Look for what pods name."""
         there = {obj.key for obj in others}
         for pod in pods:
             if pod.is_terminated:
                 continue
-            for kind, label, name in _named_by(pod):
+            for label, name in _named_by(pod):
                 if (label, pod.namespace, name) not in there:
-                    self.add(kind, f"{pod.namespace}/{name}", [str(pod)])
+                    self.add(label.partition(" ")[0], f"{pod.namespace}/{name}", [str(pod)])
 
     def look_for_kinds(self, others: Iterable[OtherObject]) -> None:
-        """Look for the kinds that are in every cluster."""
         there = {obj.label for obj in others}
-        for label, (kind, effect) in _EVERYWHERE.items():
+        for label, effect in _EVERYWHERE.items():
             if label not in there:
+                kind = label.partition(" ")[0]
                 self._left_out.append(f"not in the files: any {kind}, which every cluster has: {effect}")
 
     def notes(self) -> list[str]:
-        """Return a line for each kind."""
         lines = list(self._left_out)
         for kind, named in sorted(self._named.items()):
             shown = some_of(sorted(named), _SHOWN)
@@ -75,22 +73,21 @@ class Missing:
         return lines
 
 
-def _named_by(pod: Pod) -> Iterable[tuple[str, str, str]]:
-    """Kind, label and name of each object that a pod names."""
+def _named_by(pod: Pod) -> Iterable[tuple[str, str]]:
+    """Label and name of each object that a pod names."""
     for volume in pod.spec.volumes or ():
         if volume.persistent_volume_claim is not None:
-            yield "PersistentVolumeClaim", "PersistentVolumeClaim", volume.persistent_volume_claim.claim_name
+            yield "PersistentVolumeClaim", volume.persistent_volume_claim.claim_name
         elif volume.ephemeral is not None:
-            yield "PersistentVolumeClaim", "PersistentVolumeClaim", f"{pod.name}-{volume.name}"
+            yield "PersistentVolumeClaim", f"{pod.name}-{volume.name}"
     statuses = {status.name: status.resource_claim_name for status in pod.status.resource_claim_statuses or ()}
     for claim in pod.spec.resource_claims or ():
         name = claim.resource_claim_name or statuses.get(claim.name)
         if name:
-            yield "ResourceClaim", "ResourceClaim (resource.k8s.io/v1)", name
+            yield "ResourceClaim (resource.k8s.io/v1)", name
         elif claim.resource_claim_template_name:
-            label = "ResourceClaimTemplate (resource.k8s.io/v1)"
-            yield "ResourceClaimTemplate", label, claim.resource_claim_template_name
+            yield "ResourceClaimTemplate (resource.k8s.io/v1)", claim.resource_claim_template_name
     if not pod.node_name:
         for owner in pod.metadata.owner_references or ():
             if owner.controller and owner.kind in OWNERS:
-                yield owner.kind, OWNERS[owner.kind], owner.name
+                yield OWNERS[owner.kind], owner.name

@@ -46,7 +46,6 @@ class NodeVerdicts(Mapping[str, Verdict]):
         self._scores = scores
 
     def as_dict(self) -> dict[str, Verdict]:
-        """Return all of them."""
         feasible, places = self._feasible(), self._which.tolist()
         return {
             name: next(feasible) if which == FEASIBLE else self._refusals[which - 1]

@@ -1,4 +1,4 @@
-"""Objects in cluster files that are neither pods nor nodes, for the plugins that look them up.
+"""Objects in cluster files that are neither pods nor nodes, for the plugins that look them up or read them.
 
 A file names a kind, a plugin a resource; no file has the plural. It is guessed as kubectl does, which is right for all
 built-in kinds and for nearly all custom ones.
@@ -6,13 +6,17 @@ built-in kinds and for nearly all custom ones.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from scheduler.api.decoding import Unreadable, convert, reread
+import msgspec
+
+from scheduler.api.decoding import Decoder, Unreadable, convert, reread
 from scheduler.api.groups.workloads import KIND_OF
+from scheduler.api.pods.pod import Pod
 from scheduler.api.unstructured import unstructured_hook
-from scheduler.framework.errors import ConfigError
+from scheduler.explain.changes import WrittenPod
+from scheduler.framework.errors import ApiError, ConfigError
 from scheduler.framework.events import (
     COMPOSITE_POD_GROUP,
     COSCHEDULING_POD_GROUP,
@@ -26,6 +30,7 @@ from scheduler.framework.events import (
     RESOURCE_CLAIM,
     VOLCANO_POD_GROUP,
 )
+from scheduler.framework.handle import NO_CREDENTIALS, Access
 from scheduler.framework.nodes.resources import (
     POD_DISRUPTION_BUDGET,
     REPLICA_SET,
@@ -60,8 +65,6 @@ _IN_DEFAULT: Final = frozenset(
 
 
 class OtherObject(NamedTuple):
-    """An object as written in a file."""
-
     place: str
     label: str
     """Its name where objects are counted: `Service`, `Budget (example.com/v1)`."""
@@ -96,14 +99,12 @@ class OtherObjects:
             self._left[_resource_of(obj.content)].append(obj)
 
     def mapped(self, change: Callable[[OtherObject], OtherObject]) -> "OtherObjects":
-        """Return a copy with what comes of each object."""
         return OtherObjects(map(change, self), self._used)
 
     def __iter__(self) -> Iterator[OtherObject]:
         return (obj for objects in self._left.values() for obj in objects)
 
     def left_out(self) -> Iterator[OtherObject]:
-        """Yield the objects that were not taken."""
         return (obj for obj in self if obj.label not in self._used)
 
     def take(self, watched: Mapping[str, ApiResource]) -> list[tuple[str, Any]]:
@@ -214,3 +215,61 @@ def guessed_plural(kind: str) -> str:
     if singular.endswith("y"):
         return singular[:-1] + "ies"
     return singular + "s"
+
+
+Source = msgspec.Raw | OtherObject
+"""A pod as JSON, or a workload."""
+
+_mapping: Final = Decoder[dict[str, Any]](dict[str, Any]).decode
+_PATHS: Final[Mapping[str, str]] = {"CronJob": "/spec/jobTemplate/spec/template"}
+_PATH: Final = "/spec/template"
+
+
+def written_pod(pod: Pod, source: Source | None) -> WrittenPod | None:
+    """Return where the pod is written; None for no source: then it is written nowhere else."""
+    if source is None:
+        return None
+    if isinstance(source, OtherObject):
+        return of_workload(source)
+    return WrittenPod("Pod", pod.namespace, pod.name, _mapping(source))
+
+
+def of_workload(obj: OtherObject) -> WrittenPod:
+    """Return the template of a workload."""
+    label, namespace, name = obj.key
+    kind = label.partition(" ")[0]
+    path = obj.path or _PATHS.get(kind, _PATH)
+    content: Any = obj.content
+    for key in path.split("/")[1:]:
+        content = content[int(key)] if isinstance(content, list) else content[key]
+    return WrittenPod(kind, namespace, name, content, path)
+
+
+class SimulatedReader:
+    """Implements framework.handle.Reader: `/apis/<group>/<version>/<plural>` is a list of its objects in the files."""
+
+    def __init__(self, others: OtherObjects) -> None:
+        self._others = others
+        self._newest = others.newest()
+        self._read: dict[ApiResource, list[Mapping[str, Any]]] = {}
+
+    def now(self) -> datetime:
+        """Return when the newest data were measured, so that old files give the same answers as when they were new."""
+        return self._newest or datetime.now(UTC)
+
+    async def read(self, url: str, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
+        """Raises ApiError for what no file has."""
+        parts = url.split("/")
+        if len(parts) != 5 or parts[:2] != ["", "apis"]:
+            raise ApiError(0, f"a simulation asks nobody, so not {url} either")
+        _, _, group, version, plural = parts
+        resource = ApiResource(group, version, plural)
+        if resource not in self._read:
+            self._read[resource] = self._others.taken(resource)
+        if not self._read[resource]:
+            raise ApiError(404, f"the files have no {plural} of {group}/{version}")
+        return msgspec.json.encode({"items": self._read[resource]})
+
+    async def post(self, url: str, body: bytes, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
+        """Raises ApiError: a simulation changes nothing."""
+        raise ApiError(0, f"a simulation posts nothing, so nothing to {url} either")

@@ -44,8 +44,6 @@ _MATCHES: Final = cel.NewEnv(variables=dict.fromkeys(("text", "pattern"), cel.Ty
 
 
 class Expressions:
-    """The expressions of one snapshot."""
-
     def __init__(self, name: Name) -> None:
         """`name` returns the alias of an identifier or a text."""
         self._name = name

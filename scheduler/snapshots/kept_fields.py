@@ -328,8 +328,6 @@ ANNOTATIONS: Final[Mapping[str, str]] = {
 
 
 class Kind(NamedTuple):
-    """A kind of objects that snapshots have."""
-
     name: str
     resource: ApiResource
     without: str

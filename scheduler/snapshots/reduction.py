@@ -17,8 +17,6 @@ _decoder: Final[Decoder[dict[str, Any]]] = Decoder(dict[str, Any])
 
 
 class Field(NamedTuple):
-    """A field of `kept_fields`."""
-
     holder: str
     """How it holds objects: `[]`, `{}`, `|` for one object or a word, or empty for one object."""
 
@@ -41,8 +39,6 @@ def fields_of(kind: str) -> Mapping[str, Field]:
 
 
 class Reduction:
-    """Reduces the objects of one snapshot."""
-
     def __init__(self, aliases: Aliases | None = None, *, whole_pods: bool = False) -> None:
         """`aliases`: None keeps the names. `whole_pods`: for plugins that read them as JSON; not with aliases."""
         self._aliases = aliases

@@ -11,7 +11,7 @@ from scheduler.api.quantities.quantity import parse_quantity
 from scheduler.config.documents import Document
 from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM
 from scheduler.framework.nodes.resources import KNOWN
-from scheduler.simulate.apiserver.server_pod import ServerPod
+from scheduler.simulate.apiserver.defaults import ServerPod
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of
 from scheduler.simulate.files.objects import decoded, raw_of
 from tests.cluster.conftest import MakeNodes

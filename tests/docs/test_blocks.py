@@ -10,7 +10,7 @@ import yaml
 
 from scheduler.config.load import config_from_dict
 from scheduler.plugin_loading.in_tree import in_tree
-from scheduler.plugin_tools.one_file import load_file
+from scheduler.plugin_tools.bench_command import load_file
 from tests.chart.helm import CHART, Helm
 from tests.cluster.loadmaster import define
 from tests.cluster.native_groups import COMPOSITE_APIS, COMPOSITE_GATES

@@ -19,8 +19,6 @@ CONFIG_KEY = "config.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """By one configuration."""
-
     profiles: Mapping[str, tuple[str, ...]]
     """Scheduler name → the enabled plugins."""
     unknown_plugins: tuple[str, ...]

@@ -177,7 +177,5 @@ class _ListMeta(_Read, frozen=True):
 
 
 class Page(_Read, frozen=True):
-    """Of a list."""
-
     metadata: _ListMeta = _ListMeta()
     items: list[Any] | None = None

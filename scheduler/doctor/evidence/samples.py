@@ -20,8 +20,6 @@ NAMES = (
 
 
 class Samples:
-    """By name."""
-
     def __init__(self, text: str) -> None:
         """Raises ClusterError for what are no metrics."""
         from prometheus_client.parser import text_string_to_metric_families

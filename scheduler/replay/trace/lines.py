@@ -313,7 +313,6 @@ decode_line: Final = Decoder[Line](Line).quick
 
 
 def kind_of(line: Line | type[Line]) -> str:
-    """The tag of a line."""
     return str(line.__struct_config__.tag)
 
 

@@ -17,8 +17,7 @@ from scheduler.api.pods.pod import Pod
 from scheduler.api.wording.text import counted
 from scheduler.framework.errors import ConfigError
 from scheduler.simulate.apiserver.admission import Admission, Forbidden
-from scheduler.simulate.apiserver.defaults import completed_pod
-from scheduler.simulate.apiserver.server_pod import ServerPod, server_pod
+from scheduler.simulate.apiserver.defaults import ServerPod, completed_pod, server_pod
 from scheduler.simulate.apiserver.validation import pod_problems
 from scheduler.simulate.controllers.claims import Claims, default_class, with_class
 from scheduler.simulate.controllers.daemon_sets import LABEL as DAEMON_SET

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from scheduler.api.decoding import reread
@@ -19,6 +20,8 @@ from scheduler.api.objects import (
     Affinity,
     Container,
     ContainerPort,
+    EphemeralVolumeSource,
+    GroupAnnotations,
     LabelSelector,
     LabelSelectorRequirement,
     Node,
@@ -29,14 +32,54 @@ from scheduler.api.objects import (
     OwnerReference,
     PodAffinity,
     PodAffinityTerm,
+    PodMeta,
     PodSpec,
     ResourceList,
     ResourceRequirements,
+    Volume,
     Wire,
     node_from_dict,
 )
-from scheduler.simulate.apiserver.server_pod import ServerMeta, ServerPod
+from scheduler.api.pods.pod import Pod, keep_raw_pod
+from scheduler.simulate.files.objects import decoded
 from scheduler.state.nodes.node_objects import part
+
+
+class ServerAnnotations(GroupAnnotations, frozen=True):
+    mirror: str | None = msgspec.field(default=None, name="kubernetes.io/config.mirror")
+
+
+class ServerMeta(PodMeta, frozen=True):
+    group_annotations: ServerAnnotations | None = msgspec.field(default=None, name="annotations")
+
+
+class ServerEphemeral(EphemeralVolumeSource, frozen=True):
+    volume_claim_template: Mapping[str, Any] | None = None
+
+
+class ServerVolume(Volume, frozen=True):
+    ephemeral: ServerEphemeral | None = None
+    empty_dir: Wire | None = None
+
+
+class ServerSpec(PodSpec, frozen=True):
+    active_deadline_seconds: int | None = None
+    runtime_class_name: str | None = None
+    volumes: tuple[ServerVolume, ...] | None = None
+
+
+class ServerPod(Pod, frozen=True, eq=False):
+    metadata: ServerMeta = ServerMeta()
+    spec: ServerSpec = ServerSpec()
+
+
+def server_pod(raw: msgspec.Raw, *, keeps_raw: bool) -> ServerPod:
+    """Decode a pod. `keeps_raw`: for plugins that read it as JSON, too. Raises Unreadable."""
+    pod = decoded(raw, ServerPod)
+    if keeps_raw:
+        keep_raw_pod(pod, raw)
+    return pod
+
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 """The API server's default for a pod's schedulerName."""

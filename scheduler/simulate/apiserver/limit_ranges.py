@@ -62,7 +62,6 @@ class LimitRange:
         return replace(pod, spec=changed)
 
     def problems(self, pod: Any) -> Iterator[str]:
-        """Yield what it refuses of a pod."""
         spec = pod.spec
         for item in self._of_containers:
             for container in (*(spec.containers or ()), *(spec.init_containers or ())):
@@ -101,7 +100,6 @@ def _written(resources: ResourceList | None) -> Amounts:
 
 
 def _summed(totals: Mapping[str, int | GoQuantity]) -> Amounts:
-    """The amounts of a whole pod."""
     return {
         name: (amount, f"{amount / NANO:g}" if amount % NANO else f"{amount // NANO}")
         for name, amount in totals.items()

@@ -34,7 +34,6 @@ class Claims:
                 self._templates[obj.key[1:]] = obj.content
 
     def has(self, label: str, namespace: str, name: str) -> bool:
-        """Return whether the files have such an object."""
         return (label, namespace, name) in self._there
 
     def of_volumes(self, pod: Any, place: str) -> list[OtherObject]:

@@ -65,7 +65,7 @@ def _job_set(obj: OtherObject, owned: Owned) -> Iterator[_Made]:
     for index, replicated in enumerate(_list(part(obj.content, "spec"), "replicatedJobs")):
         of_job = f"spec.replicatedJobs[{index}]"
         template = part(replicated, "template")
-        source = _at(obj, f"/spec/replicatedJobs/{index}/template/spec/template")
+        source = obj._replace(path=f"/spec/replicatedJobs/{index}/template/spec/template")
         for number in range(_count(replicated, "replicas", 1, of_job)):
             job = _job_of(obj, replicated, template, number)
             workload = Workload("Job", "batch/v1", job, source)
@@ -105,7 +105,7 @@ def _of_group(obj: OtherObject, role: str, stateful_set: str, group: int, indice
     spec = {"template": _labelled(template, labels, {f"{_LWS}/size": f"{size}"})}
     content = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": _metadata(obj, stateful_set), "spec": spec}
     made = OtherObject(obj.place, "StatefulSet (apps/v1)", content)
-    workload = Workload("StatefulSet", "apps/v1", made, _at(obj, f"/spec/leaderWorkerTemplate/{role}"))
+    workload = Workload("StatefulSet", "apps/v1", made, obj._replace(path=f"/spec/leaderWorkerTemplate/{role}"))
     first = f"{name}-{group}"
     pods = [workload.pod(f"{first}-{n}" if n else first, {f"{_LWS}/worker-index": f"{n}"}) for n in indices]
     return workload, Expansion(pods, [made])
@@ -129,13 +129,14 @@ def _ray_pods(cluster: OtherObject, written: OtherObject, path: str) -> Iterator
     """Yield the head and each group of workers; `path`: that of the cluster's spec as it is written."""
     spec = part(cluster.content, "spec")
     head = part(spec, "headGroupSpec")
-    yield _role(cluster, _at(written, f"{path}/headGroupSpec/template"), head, "head", 1, {"ray.io/node-type": "head"})
+    source = written._replace(path=f"{path}/headGroupSpec/template")
+    yield _role(cluster, source, head, "head", 1, {"ray.io/node-type": "head"})
     is_scaled = bool(spec.get("enableInTreeAutoscaling"))
     for index, group in enumerate(_list(spec, "workerGroupSpecs")):
         name = str(group.get("groupName", index))
         number = _within(convert(group, WorkerGroup).at_once(is_scaled=is_scaled), f"spec.workerGroupSpecs[{index}]")
         labels = {"ray.io/node-type": "worker", "ray.io/group": name}
-        source = _at(written, f"{path}/workerGroupSpecs/{index}/template")
+        source = written._replace(path=f"{path}/workerGroupSpecs/{index}/template")
         yield _role(cluster, source, group, f"{name}-worker", number, labels)
 
 
@@ -151,7 +152,7 @@ def _kubeflow(field: str, obj: OtherObject, _: Owned) -> Iterator[_Made]:
             raise Unreadable(f"{path}: expected an object, got {type(each).__name__}")
         number = _count(each, "replicas", 0 if is_mpi and role == "Worker" else 1, path)
         labels = {"training.kubeflow.org/job-name": obj.key[2], "training.kubeflow.org/replica-type": role.lower()}
-        source = _at(obj, f"/spec/{field}/{role}/template")
+        source = obj._replace(path=f"/spec/{field}/{role}/template")
         yield _role(obj, source, each, role.lower(), number, labels)
 
 
@@ -171,16 +172,11 @@ def _role(
 
 
 def _metadata(owner: OtherObject, name: str) -> dict[str, Any]:
-    """Return the metadata of an object that an operator makes of another."""
     _, namespace, its_name = owner.key
     kind, version = str(owner.content.get("kind")), str(owner.content.get("apiVersion"))
     uid = str(owner.metadata.get("uid") or uid_of(kind, namespace, its_name))
     reference = {"apiVersion": version, "kind": kind, "name": its_name, "uid": uid, "controller": True}
     return {"name": name, "namespace": namespace, "ownerReferences": [reference]}
-
-
-def _at(obj: OtherObject, path: str) -> OtherObject:
-    return obj._replace(path=path)
 
 
 def _labelled(template: Content, labels: Mapping[str, str], annotations: Mapping[str, str] | None = None) -> Content:

@@ -31,8 +31,6 @@ MAX_BYTES: Final = 256 << 20
 
 
 class NewPod(NamedTuple):
-    """A pod that a controller makes."""
-
     place: str
     """That of the workload."""
     content: dict[str, Any]
@@ -41,8 +39,6 @@ class NewPod(NamedTuple):
 
 
 class Expansion(NamedTuple):
-    """The pods that controllers make of a workload."""
-
     pods: list[NewPod]
     others: list[OtherObject]
     notes: Sequence[str] = ()
@@ -100,8 +96,6 @@ class Owned:
 
 
 class Workload:
-    """One object with a template for pods."""
-
     def __init__(self, kind: str, version: str, obj: OtherObject, source: OtherObject | None = None) -> None:
         """`source`: what is written, if the object was made of another one. Raises Unreadable."""
         self.kind, self.version, self.place = kind, version, obj.place

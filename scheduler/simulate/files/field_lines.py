@@ -29,7 +29,6 @@ class Texts:
         self._lines: dict[tuple[str, int], dict[str, int]] = {}
 
     def keep(self, name: str, text: bytes) -> None:
-        """Keep a text if it is small."""
         if len(text) <= min(MAX_TEXT, self._left):
             self._left -= len(text)
             self._texts[name] = text

@@ -17,8 +17,6 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class WrittenObject:
-    """An object of the API, as it is in a file."""
-
     place: str
     kind: str
     api_version: str
@@ -35,8 +33,6 @@ class WrittenObject:
 
 
 class _Head(msgspec.Struct):
-    """The fields that identify the kind of an object."""
-
     kind: Any = None
     api_version: Any = msgspec.field(default=None, name="apiVersion")
 

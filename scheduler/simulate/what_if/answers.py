@@ -24,6 +24,7 @@ from scheduler.simulate.apiserver.validation import short
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.engine import Simulation, adopted, simulate, simulation_of
 from scheduler.simulate.on_hold import described
+from scheduler.simulate.other_objects import written_pod
 from scheduler.simulate.what_if.added_nodes import on_it_alone, with_nodes
 from scheduler.simulate.what_if.budgets import Budgets
 from scheduler.simulate.what_if.evictions import Evictions, cordoned
@@ -32,7 +33,6 @@ from scheduler.simulate.what_if.questions import MAX_COPIES, Questions, node_pro
 from scheduler.simulate.what_if.quotas import check, difference, with_quotas
 from scheduler.simulate.what_if.templates import Copy, Template, copies_of, own_pods, template_of
 from scheduler.simulate.what_if.utilisation import utilisation
-from scheduler.simulate.written_pods import written_pod
 
 Document = dict[str, Any]
 
@@ -217,7 +217,7 @@ async def _place_alone(
     for each in simulation.progress.counted(islice(copies, questions.copies), "placing copies", questions.count or 0):
         copy, objects = _asking_us(each, config)
         simulation.add_objects(objects)
-        result = await simulation.place(copy)
+        (result,) = await simulation.place_all([copy])
         if result["node"] is not None:
             nodes[result["node"]] += 1
             del simulation.results[copy.uid]

@@ -53,8 +53,6 @@ class _Written(Wire, frozen=True):
 
 @dataclass(slots=True)
 class Budget:
-    """A budget, as it is at the moment."""
-
     namespace: str
     name: str
     selector: Selector

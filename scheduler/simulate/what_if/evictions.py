@@ -72,8 +72,6 @@ class Emptied:
 
 
 class Evictions:
-    """Takes pods away, and lets others come in their place."""
-
     def __init__(self, simulation: Simulation, budgets: Budgets) -> None:
         self._simulation = simulation
         self._budgets = budgets

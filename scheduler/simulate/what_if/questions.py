@@ -19,8 +19,6 @@ SHARE_FIELDS: Final = ("minimum", "maximum", "borrowingLimit", "lendingLimit")
 
 
 class QuotaChange(NamedTuple):
-    """Other amounts of a share."""
-
     share: str
     field: str
     """One of SHARE_FIELDS."""

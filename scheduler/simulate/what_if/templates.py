@@ -17,14 +17,13 @@ from scheduler.api.wording.text import some_of
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM
 from scheduler.simulate.apiserver.creation import Creation
-from scheduler.simulate.apiserver.server_pod import ServerPod
+from scheduler.simulate.apiserver.defaults import ServerPod
 from scheduler.simulate.apiserver.validation import short
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.controllers.workloads import CONTROLLERS, Workload, more_of, part, replica_set_of
-from scheduler.simulate.other_objects import OtherObject
+from scheduler.simulate.other_objects import OtherObject, Source
 from scheduler.simulate.what_if.questions import did_you_mean
 from scheduler.simulate.what_if.replacements import claims_like, own_claims, renamed
-from scheduler.simulate.written_pods import Source
 
 Copy = tuple[Pod, list[OtherObject]]
 """A pod as it would be stored, and the objects that come with it."""
@@ -47,8 +46,6 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Something that can be copied."""
-
     kind: str
     namespace: str
     name: str
@@ -66,7 +63,6 @@ class Template:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """By any of these it may be called."""
         own = (f"{self.namespace}/{self.name}", self.name)
         return (*own, *(f"{self.kind.lower()}/{each}" for each in own))
 

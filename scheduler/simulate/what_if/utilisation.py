@@ -73,8 +73,6 @@ def _node(name: str, resource: str, requested: int, allocatable: int) -> Documen
 
 
 class _Sum:
-    """Amounts of several nodes."""
-
     def __init__(self) -> None:
         self._offered: Amounts = defaultdict(int)
         self._taken: Amounts = defaultdict(int)

@@ -19,7 +19,7 @@ from scheduler import testing
 from scheduler.config.load import config_from_dict
 from scheduler.framework import handle as handle_module
 from scheduler.plugin_loading.in_tree import in_tree
-from scheduler.plugin_tools.one_file import load_file
+from scheduler.plugin_tools.bench_command import load_file
 from scheduler.runtime.profile import POINTS
 
 pytestmark = pytest.mark.programs

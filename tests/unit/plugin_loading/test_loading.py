@@ -82,7 +82,7 @@ def test_a_plugin_is_loaded_from_a_file_in_the_directory_that_a_flag_names(tmp_p
     registry.load(PluginRequest())
 
     assert names(registry) == {"Mine"}
-    assert registry.origins["Mine"] == f"{tmp_path}/mine.py:4"
+    assert registry.loaded.origins["Mine"] == f"{tmp_path}/mine.py:4"
 
 
 def test_the_configuration_names_directories_too(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_a_module_is_loaded_that_the_configuration_names(installed: Path) -> Non
     registry.load(PluginRequest(modules=("acme.mine", "acme.both:Ours")))
 
     assert names(registry) == {"Mine", "Ours"}
-    assert registry.origins["Mine"] == "module acme.mine"
+    assert registry.loaded.origins["Mine"] == "module acme.mine"
 
 
 def test_a_package_has_the_plugins_of_its_modules(installed: Path) -> None:
@@ -257,7 +257,7 @@ def test_an_entry_point_is_loaded_if_a_profile_names_its_plugin(installed: Path)
     registry.load(PluginRequest(names=frozenset({"Mine", "NodeName"})))
 
     assert names(registry) == {"Mine"}
-    assert registry.origins["Mine"] == "entry point Mine of acme 1.0"
+    assert registry.loaded.origins["Mine"] == "entry point Mine of acme 1.0"
 
 
 def test_what_is_wrong_with_modules_and_entry_points_is_told_at_once(installed: Path) -> None:

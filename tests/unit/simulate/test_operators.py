@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scheduler.simulate.engine import simulate
-from scheduler.simulate.written_pods import of_workload
+from scheduler.simulate.other_objects import of_workload
 from tests.fakes.config import config_with
 from tests.unit.simulate.test_pod_groups import PLUGINS
 from tests.unit.simulate.what_if.world import Json, a_node, a_spec, cluster_with, read

@@ -10,8 +10,7 @@ import pytest
 
 from scheduler.__main__ import main
 from scheduler.framework.errors import ApiError
-from scheduler.simulate.other_objects import OtherObject, OtherObjects
-from scheduler.simulate.reads import SimulatedReader
+from scheduler.simulate.other_objects import OtherObject, OtherObjects, SimulatedReader
 from tests.fakes.config import a_config, a_profile
 
 CONFIG: Any = a_config(profiles=[a_profile("LoadAware", "NodeResourceTopologyMatch", name="loadmaster")])

@@ -13,8 +13,7 @@ from scheduler.api.objects import Wire
 from scheduler.api.storage import volumes
 from scheduler.framework.nodes.resources import STRUCTS
 from scheduler.simulate.apiserver.creation import USED
-from scheduler.simulate.apiserver.defaults import WrittenNode
-from scheduler.simulate.apiserver.server_pod import ServerAnnotations, ServerPod
+from scheduler.simulate.apiserver.defaults import ServerAnnotations, ServerPod, WrittenNode
 from scheduler.simulate.files.unknown_fields import known_fields
 from scheduler.simulate.what_if.templates import CRON_JOB
 from scheduler.snapshots.kept_fields import ANNOTATIONS, FIELDS, KINDS

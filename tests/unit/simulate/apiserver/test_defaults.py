@@ -5,8 +5,13 @@ import pytest
 
 from scheduler.api.objects import Node
 from scheduler.api.pods.pod import Pod
-from scheduler.simulate.apiserver.defaults import WrittenNode, completed_node, completed_pod, with_storage_defaults
-from scheduler.simulate.apiserver.server_pod import ServerPod
+from scheduler.simulate.apiserver.defaults import (
+    ServerPod,
+    WrittenNode,
+    completed_node,
+    completed_pod,
+    with_storage_defaults,
+)
 
 
 def pod_of(spec: dict[str, Any], **metadata: str) -> Pod:

@@ -7,8 +7,7 @@ import pytest
 
 from scheduler.api.label_selectors import NOTHING, Requirement, Selector, parse_label_selector
 from scheduler.api.pods.pod import Pod
-from scheduler.simulate.apiserver.defaults import completed_pod
-from scheduler.simulate.apiserver.server_pod import ServerPod
+from scheduler.simulate.apiserver.defaults import ServerPod, completed_pod
 
 REQUIRED, PREFERRED = (
     "requiredDuringSchedulingIgnoredDuringExecution",
