@@ -63,26 +63,17 @@ async def test_after_an_interruption_all_is_compared_once_every_watch_is_open() 
         assert (while_one_is_away, while_comparing, scene.comparisons) == (0, False, 1)
 
 
-async def test_a_watch_that_begins_from_a_new_list_has_a_gap() -> None:
-    async with a_scene() as scene:
-        scene.gaps.listed(PODS)
-        before = scene.gaps.is_current
-        scene.may_end.set()
-        await until(lambda: scene.gaps.is_current)
-
-        assert (before, scene.comparisons) == (False, 1)
-
-
-async def test_a_resource_that_is_served_later_is_a_gap_until_it_was_compared() -> None:
+async def test_a_watch_that_begins_from_a_new_list_and_a_resource_that_is_served_later_are_gaps() -> None:
     async with a_scene() as scene:
         scene.gaps.absent("later")
         without = scene.gaps.is_current
-        scene.gaps.listed("later")
-        before = scene.gaps.is_current
-        scene.may_end.set()
-        await until(lambda: scene.gaps.is_current)
+        for number, resource in enumerate((PODS, "later"), 1):
+            scene.gaps.listed(resource)
+            before = scene.gaps.is_current
+            scene.may_end.set()
+            await until(lambda: scene.gaps.is_current)
 
-        assert (without, before, scene.comparisons) == (True, False, 1)
+            assert (without, before, scene.comparisons) == (True, False, number)
 
 
 async def test_a_resource_that_goes_during_an_interruption_holds_up_nothing() -> None:

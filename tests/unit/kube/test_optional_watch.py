@@ -70,39 +70,41 @@ async def a_watch(directory: Path, *, is_served: bool, is_in_trouble: bool = Fal
         yield setup
 
 
-async def test_a_resource_that_is_served_is_watched(tmp_path: Path) -> None:
+async def test_a_resource_that_is_served_is_watched_and_the_watch_goes_on_from_the_last_version(
+    tmp_path: Path,
+) -> None:
     async with a_watch(tmp_path, is_served=True) as setup:
         await until(lambda: setup.api.watches)
         for type_, version in (("ADDED", 101), ("MODIFIED", 102), ("DELETED", 103)):
             setup.api.send("budgets", type_, object_dict("shop", version))
         await until(lambda: len(setup.others.calls) == 3)
+        setup.api.send_raw("budgets", BREAK)
+        await until(lambda: len(setup.api.watches) == 2)
 
     assert setup.others.calls == [f"changed {BUDGETS} shop 101", f"changed {BUDGETS} shop 102", "deleted shop"]
+    assert setup.api.watches == [("budgets", "100"), ("budgets", "103")]
     assert setup.notified == [f"compare {BUDGETS}"]
     assert setup.api.lists == [("budgets", NOTHING)]
     assert setup.errors("absent", BUDGETS) == 0
 
 
-async def test_the_watch_on_it_goes_on_from_the_last_version(tmp_path: Path) -> None:
-    async with a_watch(tmp_path, is_served=True) as setup:
-        for version in (101, 102):
-            setup.api.send("budgets", "MODIFIED", object_dict("shop", version, spec={}))
-        setup.api.send_raw("budgets", BREAK)
-        await until(lambda: len(setup.api.watches) == 2)
-
-    assert setup.others.calls == [f"changed {BUDGETS} shop 101", f"changed {BUDGETS} shop 102"]
-    assert setup.api.watches == [("budgets", "100"), ("budgets", "102")]
-    assert setup.notified == [f"compare {BUDGETS}"]
-
-
-async def test_a_resource_that_is_not_served_is_told_once_and_looked_for_again(tmp_path: Path) -> None:
+async def test_a_resource_that_is_not_served_is_told_once_looked_for_again_and_watched_when_it_comes(
+    tmp_path: Path,
+) -> None:
     async with a_watch(tmp_path, is_served=False) as setup:
         await until(lambda: len(setup.api.asked) >= 5)
+        assert setup.notified == [f"absent {BUDGETS}"]
+        assert set(setup.api.asked) == {"apis/example.com/v1"}
+        assert setup.errors("absent", BUDGETS) == 1
+        assert setup.errors("operator", BUDGETS) == 0
 
-    assert setup.notified == [f"absent {BUDGETS}"]
-    assert set(setup.api.asked) == {"apis/example.com/v1"}
-    assert setup.errors("absent", BUDGETS) == 1
-    assert setup.errors("operator", BUDGETS) == 0
+        setup.clock.advance(BEGIN_SECONDS + 1.0)
+        assert setup.deadlines.overdue() == {}, "it is excused"
+        setup.api.is_served = True
+        await until(lambda: setup.api.watches)
+        setup.clock.advance(PROGRESS_SECONDS + 1.0)
+        assert setup.deadlines.overdue() == {BUDGETS: PROGRESS_SECONDS + 1.0}, "no longer"
+        assert setup.notified == [f"absent {BUDGETS}", f"compare {BUDGETS}"]
 
 
 async def test_an_api_server_in_trouble_does_not_make_a_resource_absent(
@@ -117,50 +119,20 @@ async def test_an_api_server_in_trouble_does_not_make_a_resource_absent(
     assert [record.message for record in caplog.records] == ["The API server does not say whether it serves a resource"]
 
 
-async def test_a_resource_that_comes_later_is_watched_then(tmp_path: Path) -> None:
-    async with a_watch(tmp_path, is_served=False) as setup:
-        await until(lambda: setup.notified)
-        setup.api.is_served = True
-        await until(lambda: setup.api.watches)
-
-        assert setup.notified == [f"absent {BUDGETS}", f"compare {BUDGETS}"]
-
-
-async def test_a_resource_that_goes_is_absent_until_it_comes_again(tmp_path: Path) -> None:
+async def test_a_resource_that_goes_is_absent_and_excused_until_it_comes_again(tmp_path: Path) -> None:
     async with a_watch(tmp_path, is_served=True) as setup:
         await until(lambda: setup.api.watches)
         setup.api.is_served = False
         setup.api.send_raw("budgets", BREAK)
         await until(lambda: len(setup.notified) == 2)
+        setup.clock.advance(PROGRESS_SECONDS + 1.0)
+        assert setup.deadlines.overdue() == {}
         setup.api.is_served = True
         await until(lambda: len(setup.notified) == 3)
 
     assert setup.notified == [f"compare {BUDGETS}", f"absent {BUDGETS}", f"compare {BUDGETS}"]
     assert set(setup.interrupted) == {BUDGETS}
     assert setup.errors("absent", BUDGETS) == 1
-
-
-async def test_a_resource_that_is_not_served_is_excused_until_it_is(tmp_path: Path) -> None:
-    async with a_watch(tmp_path, is_served=False) as setup:
-        await until(lambda: setup.notified)
-        setup.clock.advance(BEGIN_SECONDS + 1.0)
-        overdue = [setup.deadlines.overdue()]
-        setup.api.is_served = True
-        await until(lambda: setup.api.lists)
-        setup.clock.advance(PROGRESS_SECONDS + 1.0)
-
-        assert [*overdue, setup.deadlines.overdue()] == [{}, {BUDGETS: PROGRESS_SECONDS + 1.0}]
-
-
-async def test_a_resource_that_went_is_excused(tmp_path: Path) -> None:
-    async with a_watch(tmp_path, is_served=True) as setup:
-        await until(lambda: setup.api.watches)
-        setup.api.is_served = False
-        setup.api.send_raw("budgets", BREAK)
-        await until(lambda: len(setup.notified) == 2)
-        setup.clock.advance(PROGRESS_SECONDS + 1.0)
-
-        assert setup.deadlines.overdue() == {}
 
 
 async def test_an_api_server_that_does_not_say_whether_it_serves_a_resource_is_in_trouble(tmp_path: Path) -> None:

@@ -31,29 +31,22 @@ def default_permissions() -> tuple[Permission, ...]:
     return permissions_for(resources.watched.values(), resources.written)
 
 
-def the_cluster_role() -> Any:
+def the_role(kind: str) -> Any:
     """As the manifest has it."""
     documents = schedulers_own(load_documents((ROOT / "deploy/loadmaster.yaml").read_text()))
-    (role,) = (each for each in documents if each["kind"] == "ClusterRole")
+    (role,) = (each for each in documents if each["kind"] == kind)
     return role
 
 
-def test_the_cluster_role_is_the_table() -> None:
-    assert the_cluster_role()["rules"] == [
-        {"apiGroups": [each.group], "resources": [each.resource], "verbs": list(each.verbs)}
-        for each in default_permissions()
-    ]
-
-
-def test_the_role_is_what_leader_election_needs() -> None:
-    documents = schedulers_own(load_documents((ROOT / "deploy/loadmaster.yaml").read_text()))
-    (role,) = (each for each in documents if each["kind"] == "Role")
-
-    assert role["rules"] == [
-        {"apiGroups": [each.group], "resources": [each.resource], "verbs": list(each.verbs)}
-        | ({"resourceNames": [each.name]} if each.name else {})
-        for each in lease_permissions(role["metadata"]["namespace"], "loadmaster")
-    ]
+def test_the_roles_are_the_table_and_what_leader_election_needs() -> None:
+    role = the_role("Role")
+    leases = lease_permissions(role["metadata"]["namespace"], "loadmaster")
+    for rules, permissions in ((the_role("ClusterRole")["rules"], default_permissions()), (role["rules"], leases)):
+        assert rules == [
+            {"apiGroups": [each.group], "resources": [each.resource], "verbs": list(each.verbs)}
+            | ({"resourceNames": [each.name]} if each.name else {})
+            for each in permissions
+        ]
 
 
 def test_each_watched_resource_is_listed_and_watched_once() -> None:
@@ -131,7 +124,7 @@ def test_what_is_said_of_granting_names_the_cluster_role_of_chart_and_manifest()
     template = (ROOT / "charts/loadmaster/templates/_helpers.tpl").read_text()
 
     assert "{{ .Release.Namespace }}:{{ include" in template
-    assert f"{the_cluster_role()['metadata']['name']} in deploy/loadmaster.yaml" in HOW_TO_GRANT
+    assert f"{the_role('ClusterRole')['metadata']['name']} in deploy/loadmaster.yaml" in HOW_TO_GRANT
 
 
 async def test_credentials_that_are_not_accepted_are_a_config_error(tmp_path: Path) -> None:

@@ -7,13 +7,27 @@ from unittest import mock
 
 from scheduler.framework.errors import ApiError, BindRejected, ClusterError
 from scheduler.kube.http import retries
-from scheduler.kube.http.client import Client
+from scheduler.kube.http.client import AnswerLost, Client, NotSent, Reply
 from scheduler.kube.http.operations import Operation
 from scheduler.kube.http.retries import Outcome
 from scheduler.process.virtual_time import run_virtually
 
 NextCall: TypeAlias = tuple[str, float]
 """Its verb, and the seconds that it was waited for."""
+
+
+WAIT = 0.1
+"""The first wait, without jitter."""
+
+
+def answer(status: int, message: str = "", retry_after: float = 0.0) -> Reply:
+    return Reply(status, b'{"message":"%b"}' % message.encode(), retry_after)
+
+
+REFUSED = NotSent("connection refused")
+NO_ANSWER = AnswerLost("timeout")
+CONFLICT = answer(409, "conflict")
+FAILED = answer(500, "etcdserver: request timed out")
 
 
 class _NextCall(Exception):

@@ -177,14 +177,21 @@ def stored_claim(uid: str) -> Any:
     return {**EXTENDED_CLAIM, "metadata": {**EXTENDED_CLAIM["metadata"], "uid": uid}}  # type: ignore[dict-item]
 
 
+def delete(server: ClaimServer) -> None:
+    run_virtually(a_writer(server).delete(RESOURCE_CLAIM, NAME.rpartition("/")[2], "default", "ours"))
+
+
 @pytest.mark.parametrize("second", FAULTS)
 @pytest.mark.parametrize("first", FAULTS)
-def test_a_claim_is_created_once_whatever_goes_wrong(first: str, second: str) -> None:
+def test_a_claim_is_created_and_deleted_once_whatever_goes_wrong(first: str, second: str) -> None:
     server = ClaimServer(FAULTS[first], FAULTS[second])
-
     created = run_virtually(a_writer(server).create(RESOURCE_CLAIM, EXTENDED_CLAIM))
-
     assert {path: claim["metadata"]["uid"] for path, claim in server.stored.items()} == {NAME: created.uid}
+
+    server = ClaimServer(FAULTS[first], FAULTS[second])
+    server.stored[NAME] = stored_claim("ours")
+    delete(server)
+    assert server.stored == {}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -210,23 +217,12 @@ def test_a_name_that_somebody_else_has_taken_is_a_conflict_and_his_claim_stays(f
     assert server.stored == {NAME: his}
 
 
-@pytest.mark.parametrize("second", FAULTS)
-@pytest.mark.parametrize("first", FAULTS)
-def test_a_claim_is_deleted_whatever_goes_wrong(first: str, second: str) -> None:
-    server = ClaimServer(FAULTS[first], FAULTS[second])
-    server.stored[NAME] = stored_claim("ours")
-
-    run_virtually(a_writer(server).delete(RESOURCE_CLAIM, NAME.rpartition("/")[2], "default", "ours"))
-
-    assert server.stored == {}
-
-
 @pytest.mark.parametrize("fault", [None, *FAULTS])
 def test_a_deletion_harms_no_other_claim_of_that_name(fault: str | None) -> None:
     server = ClaimServer(*([FAULTS[fault]] if fault else []))
     server.stored[NAME] = stored_claim("another")
 
-    run_virtually(a_writer(server).delete(RESOURCE_CLAIM, NAME.rpartition("/")[2], "default", "ours"))
+    delete(server)
 
     assert server.stored == {NAME: stored_claim("another")}
 
@@ -237,6 +233,6 @@ def test_a_deletion_that_is_given_up_is_told(fault: str) -> None:
     server.stored[NAME] = stored_claim("ours")
 
     with pytest.raises(ApiError, match="10 tries"):
-        run_virtually(a_writer(server).delete(RESOURCE_CLAIM, NAME.rpartition("/")[2], "default", "ours"))
+        delete(server)
 
     assert NAME in server.stored

@@ -5,35 +5,25 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.kube.http.client import AnswerLost, Client, NotSent, Reply
+from scheduler.kube.http.client import Client, Reply
 from scheduler.kube.http.retries import WRITES, Outcome
 from scheduler.kube.writes.binder import ApiBinder
 from scheduler.process.metrics import Metrics
 from scheduler.testing import a_pod
 from tests.fakes import sample
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, until
-from tests.unit.kube.writes.script import NextCall, end_of
+from tests.unit.kube.writes.script import CONFLICT, FAILED, NO_ANSWER, REFUSED, WAIT, NextCall, answer, end_of
 
 UID = "uid-web"
 BOUND = "bound"
 POD = a_pod("web", namespace="shop", uid=UID)
 
 
-def answer(status: int, message: str = "", retry_after: float = 0.0) -> Reply:
-    return Reply(status, b'{"message":"%b"}' % message.encode(), retry_after)
-
-
 def pod(uid: str = UID, node: str = "", more: str = "", spec: str = "") -> Reply:
     return Reply(200, f'{{"metadata":{{"uid":"{uid}"{more}}},"spec":{{"nodeName":"{node}"{spec}}}}}'.encode())
 
 
-REFUSED = NotSent("connection refused")
-NO_ANSWER = AnswerLost("timeout")
-CONFLICT = answer(409, "conflict")
-FAILED = answer(500, "etcdserver: request timed out")
 UNBOUND = pod()
-WAIT = 0.1
-"""The first wait, without jitter."""
 
 
 @pytest.mark.parametrize(

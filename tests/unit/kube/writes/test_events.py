@@ -93,7 +93,7 @@ async def test_an_event_names_the_pod_and_us(tmp_path: Path) -> None:
     }
 
 
-async def test_an_event_of_a_group_is_about_its_object(tmp_path: Path) -> None:
+async def test_an_event_of_a_group_is_about_its_object_or_about_a_pod_of_it(tmp_path: Path) -> None:
     group = PodGroup("shop", "training", "uid-g", COSCHEDULING_POD_GROUP)
     async with a_setup(tmp_path) as setup:
         setup.recorder.group_event(group, POD, *WAITING)
@@ -111,17 +111,12 @@ async def test_an_event_of_a_group_is_about_its_object(tmp_path: Path) -> None:
     }
     assert created["note"] == WAITING[3]
     assert {request.body["metadata"]["name"] for request in setup.api.seen(EVENTS)} == {created["metadata"]["name"]}
-
-
-async def test_an_event_of_a_group_without_an_object_is_about_a_pod_of_it(tmp_path: Path) -> None:
     annotations = {"loadmaster.dev/pod-group": "training", "loadmaster.dev/pod-group-min-available": "2"}
     pod = a_pod("web", namespace="shop", annotations=annotations)
-    group = AnnotatedGroups().find("shop", "training", pod, pod.group_annotations)
+    without_object = AnnotatedGroups().find("shop", "training", pod, pod.group_annotations)
     async with a_setup(tmp_path) as setup:
-        setup.recorder.group_event(group, POD, *WAITING)
-
-    (request,) = setup.api.requests
-    assert request.body["regarding"]["name"] == "web"
+        setup.recorder.group_event(without_object, POD, *WAITING)
+    assert [request.body["regarding"]["name"] for request in setup.api.requests] == ["web"]
 
 
 async def test_repetitions_become_a_series(tmp_path: Path) -> None:
@@ -135,19 +130,12 @@ async def test_repetitions_become_a_series(tmp_path: Path) -> None:
     assert series == [{"count": 2, "lastObservedTime": TIME}, {"count": 3, "lastObservedTime": TIME}]
 
 
-async def test_another_note_is_another_event(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("seconds", "note"), [(0, "0/4 nodes are available"), (361, WAITING[3])])
+async def test_another_note_or_six_minutes_make_another_event(tmp_path: Path, seconds: float, note: str) -> None:
     async with a_setup(tmp_path) as setup:
         setup.recorder.event(POD, *WAITING)
-        setup.recorder.event(POD, *WAITING[:3], "0/4 nodes are available")
-
-    assert len(setup.api.seen(EVENTS)) == 2
-
-
-async def test_a_series_ends_after_six_minutes(tmp_path: Path) -> None:
-    async with a_setup(tmp_path) as setup:
-        setup.recorder.event(POD, *WAITING)
-        setup.time += 361
-        setup.recorder.event(POD, *WAITING)
+        setup.time += seconds
+        setup.recorder.event(POD, *WAITING[:3], note)
 
     assert [request.method for request in setup.api.requests] == ["POST", "POST"]
 
@@ -288,23 +276,13 @@ async def test_an_event_that_fails_unexpectedly_is_counted_and_costs_no_other(
     assert [request.body["note"] for request in setup.api.requests] == ["fine"]
 
 
-async def test_no_text_of_an_event_is_longer_than_the_api_server_takes(tmp_path: Path) -> None:
+async def test_texts_are_as_long_as_the_api_server_takes_and_what_utf8_can_carry(tmp_path: Path) -> None:
     async with a_setup(tmp_path) as setup:
         text = "\u20ac\x00\x1b" + "x" * 10_000_000
         setup.recorder.event(POD, text, text, text, text)
-
-    (request,) = setup.api.requests
-    lengths = [len(request.body[key].encode()) for key in ("type", "reason", "action", "note")]
-    assert lengths == [128, 128, 128, 1024]
-
-
-async def test_texts_that_utf8_cannot_carry_are_made_fit(tmp_path: Path) -> None:
-    async with a_setup(tmp_path) as setup:
         setup.recorder.event(POD, "Normal", "Odd\ud800", "Odd\udfff", "half a pair: \udcff.")
 
-    (request,) = setup.api.requests
-    assert [request.body[key] for key in ("reason", "action", "note")] == [
-        "Odd\ufffd",
-        "Odd\ufffd",
-        "half a pair: \ufffd.",
-    ]
+    sent = ([each.body[key] for key in ("type", "reason", "action", "note")] for each in setup.api.requests)
+    odd, long = sorted(sent, key=lambda texts: len(texts[0]))
+    assert [len(text.encode()) for text in long] == [128, 128, 128, 1024]
+    assert odd == ["Normal", "Odd\ufffd", "Odd\ufffd", "half a pair: \ufffd."]

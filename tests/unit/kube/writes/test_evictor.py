@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from scheduler.api.objects import PodCondition, PodStatus
-from scheduler.kube.http.client import AnswerLost, Client, NotSent, Reply
+from scheduler.kube.http.client import Client, Reply
 from scheduler.kube.http.retries import WRITES, Outcome
 from scheduler.kube.writes.evictor import ApiEvictor
 from scheduler.kube.writes.status import PodStatuses
@@ -15,16 +15,10 @@ from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.testing import a_pod
 from tests.unit.kube.fake_api import Answer, FakeApi, fake_client, until
-from tests.unit.kube.writes.script import NextCall, end_of
+from tests.unit.kube.writes.script import CONFLICT, FAILED, NO_ANSWER, REFUSED, WAIT, NextCall, answer, end_of
 
 UID = "uid-web"
 DELETED, GONE = True, False
-WAIT = 0.1
-"""The first wait, without jitter."""
-
-
-def answer(status: int, message: str = "", retry_after: float = 0.0) -> Reply:
-    return Reply(status, b'{"message":"%b"}' % message.encode(), retry_after)
 
 
 def found(uid: str) -> Reply:
@@ -32,10 +26,6 @@ def found(uid: str) -> Reply:
 
 
 OK = answer(200)
-REFUSED = NotSent("connection refused")
-NO_ANSWER = AnswerLost("timeout")
-CONFLICT = answer(409, "conflict")
-FAILED = answer(500, "etcdserver: request timed out")
 
 
 @pytest.mark.parametrize(

@@ -12,16 +12,17 @@ from scheduler.api.pods.pod import Pod, pod_from_dict
 from scheduler.api.wording.text import MAX_MESSAGE, to_json
 from scheduler.kube.http.retries import RetryPolicy
 from scheduler.kube.writes import status as module
-from scheduler.kube.writes.status import SENDERS, Condition, PodStatuses, status_patch
+from scheduler.kube.writes.status import SENDERS, Condition, NewestStatus, PodStatuses, status_patch
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from tests.fakes import sample, settle
-from tests.unit.kube.fake_api import LOST, Answer, FakeApi, Request, fake_client, until
+from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, until
 
 PATCH = "PATCH /api/v1/namespaces/default/pods/web/status"
 GET = "GET /api/v1/namespaces/default/pods/web"
 NOW = 1_700_000_000.0
 TIME = "2023-11-14T22:13:20Z"
+OURS = frozenset({"PodScheduled"})
 NO_ROOM = Condition("False", "Unschedulable", "0/3 nodes are available")
 
 
@@ -38,14 +39,13 @@ def a_web_pod(version: int = 1, *, nominated: str = "", condition: Condition | N
                 "lastTransitionTime": "2020-01-01T00:00:00Z",
             },
         ]
-    metadata = {
-        "name": "web",
-        "namespace": "default",
-        "uid": "uid-web",
-        "resourceVersion": str(version),
-        "generation": 4,
-    }
-    return pod_from_dict({"metadata": metadata, "status": status})
+    body: Any = answer(version).body
+    return pod_from_dict({**body, "status": status})
+
+
+def answer(version: int, *, node: str = "", uid: str = "uid-web", **status: Any) -> Answer:
+    metadata = {"name": "web", "namespace": "default", "uid": uid, "resourceVersion": str(version), "generation": 4}
+    return Answer(body={"metadata": metadata, "spec": {"nodeName": node}, "status": status})
 
 
 def condition_patch(**changes: Any) -> dict[str, Any]:
@@ -96,11 +96,6 @@ def test_patch(pod: Pod, condition: Condition | None, nominated: str | None, sta
         assert patch == (status and {"metadata": {"uid": "uid-web"}, "status": status})
 
 
-def answer(version: int, **status: Any) -> Answer:
-    metadata = {"name": "web", "namespace": "default", "uid": "uid-web", "resourceVersion": str(version)}
-    return Answer(body={"metadata": metadata, "status": status})
-
-
 @asynccontextmanager
 async def statuses(
     directory: Path, *answers: Answer, metrics: Metrics | None = None
@@ -118,6 +113,14 @@ async def statuses(
 
 async def sent(sender: PodStatuses) -> None:
     await until(lambda: not sender.busy)
+
+
+def asked(api: FakeApi) -> list[str]:
+    """The version that each patch changes, and what else was asked."""
+    return [
+        each.body["metadata"]["resourceVersion"] if each.method == "PATCH" else f"{each.method} {each.path}"
+        for each in api.requests
+    ]
 
 
 async def test_only_the_newest_state_is_sent(tmp_path: Path) -> None:
@@ -148,27 +151,24 @@ async def test_one_patch_a_pod_at_a_time(tmp_path: Path) -> None:
     assert api.most_at_once == 1
 
 
-async def test_the_answer_counts_while_the_watch_is_behind(tmp_path: Path) -> None:
-    """The pod that we are given does not show the nomination yet: clearing it must be sent all the same."""
-
-    async with statuses(tmp_path, answer(2, nominatedNodeName="n1"), answer(3)) as (sender, api):
+@pytest.mark.parametrize(
+    ("version", "wanted", "sent_then"),
+    [
+        pytest.param(1, "", [("2", None)], id="the answer counts while the watch is behind: clearing it must be sent"),
+        pytest.param(1, "n2", [("2", "n2")], id="a patch changes the newest version that is known"),
+        pytest.param(3, "", [], id="a newer pod counts more than an old answer"),
+    ],
+)
+async def test_answer_and_watch(tmp_path: Path, version: int, wanted: str, sent_then: list[tuple[str, Any]]) -> None:
+    async with statuses(tmp_path, answer(2, nominatedNodeName="n1"), answer(4)) as (sender, api):
         sender.set(a_web_pod(1), nominated_node_name="n1")
         await sent(sender)
-        sender.set(a_web_pod(1), nominated_node_name="")
+        sender.set(a_web_pod(version), nominated_node_name=wanted)
 
-    assert [request.body["status"] for request in api.requests] == [
-        {"nominatedNodeName": "n1"},
-        {"nominatedNodeName": None},
+    asked = [
+        (each.body["metadata"]["resourceVersion"], each.body["status"]["nominatedNodeName"]) for each in api.requests
     ]
-
-
-async def test_a_newer_pod_counts_more_than_an_old_answer(tmp_path: Path) -> None:
-    async with statuses(tmp_path, answer(2, nominatedNodeName="n1")) as (sender, api):
-        sender.set(a_web_pod(1), nominated_node_name="n1")
-        await sent(sender)
-        sender.set(a_web_pod(3), nominated_node_name="")
-
-    assert len(api.requests) == 1
+    assert asked == [("1", "n1"), *sent_then]
 
 
 @pytest.mark.parametrize("failure", [LOST, Answer(500), Answer(429, headers={"Retry-After": "0.01"})])
@@ -188,64 +188,51 @@ async def test_a_refusal_is_final(tmp_path: Path, status: int) -> None:
     assert len(api.requests) == 1
 
 
-def found(version: int, *, node: str = "", uid: str = "uid-web", **status: Any) -> Answer:
-    metadata = {"name": "web", "namespace": "default", "uid": uid, "resourceVersion": str(version), "generation": 4}
-    return Answer(body={"metadata": metadata, "spec": {"nodeName": node}, "status": status})
-
-
-def versions(requests: list[Request]) -> list[str]:
-    return [request.body["metadata"]["resourceVersion"] for request in requests]
-
-
-async def test_a_patch_changes_the_newest_version_that_is_known(tmp_path: Path) -> None:
-    async with statuses(tmp_path, answer(5, nominatedNodeName="n1"), answer(6)) as (sender, api):
-        sender.set(a_web_pod(3), nominated_node_name="n1")
-        await sent(sender)
-        sender.set(a_web_pod(3), nominated_node_name="n2")
-
-    assert versions(api.requests) == ["3", "5"]
-
-
-async def test_a_pod_that_somebody_else_changed_is_read_and_told_what_still_differs(tmp_path: Path) -> None:
-    async with statuses(tmp_path, Answer(409), answer(8)) as (sender, api):
-        api.on(GET, found(7, nominatedNodeName="n1"))
-        sender.set(a_web_pod(), NO_ROOM, nominated_node_name="n1")
-
-    first, read, second = api.requests
-    assert versions([first, second]) == ["1", "7"]
-    assert f"{read.method} {read.path}" == GET
-    assert second.body["status"] == {"conditions": [condition_patch(lastTransitionTime=TIME)]}
-
-
-async def test_a_patch_whose_answer_was_lost_is_found_out_to_have_taken_effect(tmp_path: Path) -> None:
-    async with statuses(tmp_path, LOST, Answer(409)) as (sender, api):
-        api.on(GET, found(2, conditions=[condition_patch()]))
-        sender.set(a_web_pod(), NO_ROOM)
-
-    assert [request.method for request in api.requests] == ["PATCH", "PATCH", "GET"]
-
-
 @pytest.mark.parametrize(
-    "read",
+    ("patched", "read", "expected"),
     [
-        pytest.param(found(7, node="n1"), id="bound"),
-        pytest.param(found(7, uid="uid-of-another"), id="another pod of its name"),
-        pytest.param(Answer(404), id="gone"),
-        pytest.param(Answer(403), id="may not be read"),
-        pytest.param(Answer(body={"spec": 1}), id="no pod"),
+        pytest.param(
+            [LOST, Answer(409)], [answer(2, conditions=[condition_patch()])], ["1", "1", GET], id="it is ours"
+        ),
+        pytest.param([Answer(409)], [answer(7, node="n1")], ["1", GET], id="bound"),
+        pytest.param([Answer(409)], [answer(7, uid="uid-of-another")], ["1", GET], id="another pod of its name"),
+        pytest.param([Answer(409)], [Answer(404)], ["1", GET], id="gone"),
+        pytest.param([Answer(409)], [Answer(403)], ["1", GET], id="may not be read"),
+        pytest.param([Answer(409)], [Answer(body={"spec": 1})], ["1", GET], id="no pod"),
+        pytest.param(
+            [Answer(409), Answer(409), answer(8)],
+            [Answer(500), answer(7)],
+            ["1", GET, "1", GET, "7"],
+            id="a read without an answer settles nothing",
+        ),
+        pytest.param(
+            [Answer(409)], [answer(7)], ["1", GET, *["7", GET] * 3], id="conflicts without end come to an end"
+        ),
     ],
 )
-async def test_a_pod_that_is_found_not_to_wait_any_more_gets_no_other_patch(tmp_path: Path, read: Answer) -> None:
-    async with statuses(tmp_path, Answer(409)) as (sender, api):
-        api.on(GET, read)
+async def test_a_conflict_is_settled_by_a_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patched: list[Answer], read: list[Answer], expected: list[str]
+) -> None:
+    monkeypatch.setattr(module, "RETRIES", RetryPolicy(first=0.001, limit=0.001, tries=4))
+    async with statuses(tmp_path, *patched) as (sender, api):
+        api.on(GET, *read)
         sender.set(a_web_pod(), NO_ROOM)
 
-    assert [request.method for request in api.requests] == ["PATCH", "GET"]
+    assert asked(api) == expected
+
+
+async def test_a_pod_that_somebody_else_changed_is_told_what_still_differs(tmp_path: Path) -> None:
+    async with statuses(tmp_path, Answer(409), answer(8)) as (sender, api):
+        api.on(GET, answer(7, nominatedNodeName="n1"))
+        sender.set(a_web_pod(), NO_ROOM, nominated_node_name="n1")
+
+    assert asked(api) == ["1", GET, "7"]
+    assert api.requests[2].body["status"] == {"conditions": [condition_patch(lastTransitionTime=TIME)]}
 
 
 async def test_a_pod_that_is_bound_while_it_is_read_gets_no_other_patch(tmp_path: Path) -> None:
     async with statuses(tmp_path, Answer(409)) as (sender, api):
-        api.on(GET, found(7))
+        api.on(GET, answer(7))
         sender.set(a_web_pod(), NO_ROOM)
         await until(lambda: api.seen(PATCH))
         api.held.clear()
@@ -256,23 +243,6 @@ async def test_a_pod_that_is_bound_while_it_is_read_gets_no_other_patch(tmp_path
     assert [request.method for request in api.requests] == ["PATCH", "GET"]
 
 
-async def test_a_read_without_an_answer_settles_nothing(tmp_path: Path) -> None:
-    async with statuses(tmp_path, Answer(409), Answer(409), answer(8)) as (sender, api):
-        api.on(GET, Answer(500), found(7))
-        sender.set(a_web_pod(), NO_ROOM)
-
-    assert versions(api.seen(PATCH)) == ["1", "1", "7"]
-
-
-async def test_conflicts_without_end_come_to_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "RETRIES", RetryPolicy(first=0.001, limit=0.001, tries=4))
-    async with statuses(tmp_path, Answer(409)) as (sender, api):
-        api.on(GET, found(7))
-        sender.set(a_web_pod(), NO_ROOM)
-
-    assert len(api.seen(PATCH)) == 4
-
-
 async def test_a_forgotten_pod_gets_nothing(tmp_path: Path) -> None:
     async with statuses(tmp_path, answer(2)) as (sender, api):
         sender.set(a_web_pod(), NO_ROOM)
@@ -281,20 +251,15 @@ async def test_a_forgotten_pod_gets_nothing(tmp_path: Path) -> None:
     assert api.requests == []
 
 
-async def test_a_pod_that_is_forgotten_while_its_patch_waits_for_a_retry_gets_no_other(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_under_way", [True, False])
+async def test_a_pod_that_is_forgotten_while_its_patch_is_under_way_or_waits_for_a_retry_gets_no_other(
+    tmp_path: Path, is_under_way: bool
+) -> None:
     async with statuses(tmp_path, Answer(500), answer(2)) as (sender, api):
+        if is_under_way:
+            api.held.clear()
         sender.set(a_web_pod(), NO_ROOM)
-        await until(lambda: api.requests and not api.busy)
-        sender.forget(a_web_pod())
-
-    assert len(api.requests) == 1
-
-
-async def test_a_pod_that_is_forgotten_while_its_patch_is_under_way_gets_no_other(tmp_path: Path) -> None:
-    async with statuses(tmp_path, Answer(500), answer(2)) as (sender, api):
-        api.held.clear()
-        sender.set(a_web_pod(), NO_ROOM)
-        await until(lambda: api.busy)
+        await until(lambda: api.busy if is_under_way else api.requests and not api.busy)
         sender.forget(a_web_pod())
         api.held.set()
 
@@ -350,17 +315,15 @@ def test_a_message_without_end_is_cut() -> None:
 
 
 async def test_a_text_that_utf8_cannot_carry_is_made_fit(tmp_path: Path) -> None:
+    odd = Condition("False", "Odd\ud800", "half a pair: \udcff.")
     async with statuses(tmp_path, answer(2)) as (sender, api):
-        sender.set(a_web_pod(), Condition("False", "Odd\ud800", "half a pair: \udcff."))
+        sender.set(a_web_pod(), odd)
 
     (request,) = api.requests
     condition = request.body["status"]["conditions"][0]
     assert (condition["reason"], condition["message"]) == ("Odd\ufffd", "half a pair: \ufffd.")
     fit = Condition("False", "Odd\ufffd", "half a pair: \ufffd.")
-    assert (
-        status_patch(a_web_pod(condition=fit), (Condition("False", "Odd\ud800", "half a pair: \udcff."),), None, 0)
-        is None
-    )
+    assert status_patch(a_web_pod(condition=fit), (odd,), None, 0) is None
 
 
 async def test_a_patch_that_fails_unexpectedly_costs_nobody_else_anything(
@@ -391,3 +354,58 @@ async def test_a_sender_that_is_cancelled_before_it_began_loses_nothing(tmp_path
             task.cancel()
 
     assert len(api.requests) == 1
+
+
+# Answers to patches: small, few, and forgotten once the watch is as new.
+
+
+def a_version(version: int, *, uid: str = "a", message: str = "", **content: Any) -> Pod:
+    metadata = {"name": "web", "namespace": "shop", "uid": uid, "resourceVersion": str(version), "generation": 3}
+    conditions = [
+        {"type": "PodScheduled", "status": "False", "reason": "X", "message": message},
+        {"type": "Odd", "status": "True", "message": "y" * 1000},
+    ]
+    return pod_from_dict(
+        {"metadata": metadata, "status": {"conditions": conditions, "nominatedNodeName": "n"}, **content}
+    )
+
+
+def test_an_answer_counts_until_the_watch_is_as_new() -> None:
+    newest = NewestStatus(OURS)
+    newest.remember(a_version(5))
+
+    found = newest.of(a_version(4))
+    assert (found.metadata.resource_version, found.metadata.generation, found.uid) == ("5", 3, "a")
+    assert (found.nominated_node_name, str(found)) == ("n", "shop/web")
+    caught_up = a_version(5)
+    assert newest.of(caught_up) is caught_up
+    assert len(newest) == 0
+
+
+def test_only_what_patches_compare_is_kept() -> None:
+    newest = NewestStatus(OURS)
+    newest.remember(a_version(5, spec={"nodeSelector": {"a": "b" * 1000}}))
+
+    found = newest.of(a_version(4))
+
+    assert [condition.type for condition in found.status.conditions or ()] == ["PodScheduled"]
+    assert not found.spec.node_selector
+
+
+def test_answers_are_bounded_by_their_number_and_by_their_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_ANSWERS", 3)
+    monkeypatch.setattr(module, "MAX_CHARACTERS", 1000)
+    newest = NewestStatus(OURS)
+    for number in range(10):
+        newest.remember(a_version(5, uid=str(number)))
+    assert len(newest) == 3
+    newest.remember(a_version(5, uid="large", message="m" * 990))
+    newest.remember(a_version(6, uid="large", message="m" * 500))
+    newest.remember(a_version(5, uid="also large", message="m" * 498))
+    assert len(newest) == 2
+    newest.remember(a_version(5, uid="too large", message="m" * 1001))
+    assert len(newest) == 0
+    for number in range(10):
+        newest.remember(a_version(5, uid=str(number)))
+
+    assert len(newest) == 3, "what was forgotten no longer counts"
