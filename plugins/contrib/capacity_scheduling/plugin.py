@@ -238,7 +238,7 @@ class CapacityScheduling(
         rows = np.roll(rows, -state.attempt * MAX_CANDIDATES)
         run = handle.dry_runs.begin(state, newest)
         search = VictimSearch(newest, reclaim, run, handle, rows, tuple(leaving(handle)))
-        if (wait := search.wait()) is not None:
+        if (wait := search.wait(for_quota_alone=bool(state.get(ASKED, bool)))) is not None:
             return None, wait
         found = search.search()
         if found is None:

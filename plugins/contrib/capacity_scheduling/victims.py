@@ -76,12 +76,15 @@ class VictimSearch:
             if row is not None and row in asked:
                 self._leaving_from[row] = [each for each in nodes.info(row).pods if each.uid in uids]
 
-    def wait(self) -> fw.Status | None:
-        """Say for whom the pod waits, if it needs no victims but those that leave already; None if it needs more."""
+    def wait(self, *, for_quota_alone: bool) -> fw.Status | None:
+        """Say for whom the pod waits, if it needs no victims but those that leave already; None if it needs more.
+
+        `for_quota_alone`: whether nodes are no reason for victims.
+        """
         with self._reclaim.without(self._leaving):
             if not self._reclaim.fits():
                 return SOON if self._reclaim.fits_soon() else None
-            return LEAVING if self._leaving and self._first_fitting() is not None else None
+            return LEAVING if self._leaving and (for_quota_alone or self._first_fitting() is not None) else None
 
     def search(self) -> Found | None:
         """Return the victims in addition to those that leave already; None if nothing helps, or none are needed."""

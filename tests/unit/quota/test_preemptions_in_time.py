@@ -143,6 +143,19 @@ def test_two_shares_whose_pods_ask_for_different_amounts_do_not_evict_each_other
         assert len(life.victims) < 6
 
 
+def test_a_pod_that_lacks_only_a_node_once_others_have_left_evicts_nobody_for_quota() -> None:
+    """`b` borrows a core that it leaves for `first`; then `second` has its quota, and lacks the node that `c` uses."""
+    with Life(grace=25, quotas={"a": 3, "b": 2, "c": 0}) as life:
+        life.set_node(*(a_node(name, cpu=cpu, labels={"node": name}) for name, cpu in (("n0", 3), ("n1", 1))))
+        life.pod("borrower", "b", cpu=3, node_selector={"node": "n0"})
+        life.pod("other", "c", priority=5, node_selector={"node": "n1"}, wait=5)
+        first = life.pod("first", "a", priority=5, node_selector={"node": "n0"}, wait=1)
+        life.pod("second", "a", priority=5, node_selector={"node": "n1"}, wait=60)
+
+        assert life.outcome(first).node == "n0"
+        assert life.victims == ["b/borrower"]
+
+
 def test_of_two_claimants_the_first_gets_what_is_freed_first() -> None:
     """Two quotas of one core each; `b` borrows both. The victims of `c` end later than those of `a`."""
     with Life(grace=25, default_preemption=False, quotas={"a": 1, "b": 0, "c": 1}, cpu=10) as life:
