@@ -1,6 +1,7 @@
-"""What becomes of a failing case: shown, made small, written to a file."""
+"""Compares verdicts case by case. One that differs is shown, made small, and written to a file."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +27,47 @@ def answer(judge: Judge, case: Json) -> Json:
         raise
     except Exception as error:  # noqa: BLE001
         return {"error": f"{type(error).__name__}: {error}", "pods": []}
+
+
+def compare(
+    judged: Iterable[tuple[Json, Json]],
+    outcomes_of: Callable[[Json], Iterable[str]],
+    judge: Judge,
+    judge_all: Callable[[Sequence[Json]], Iterable[Json]],
+    **reported: Any,
+) -> int:
+    """Judge cases, given with kube-scheduler's verdicts; stop at the first difference. Return the exit code.
+
+    `outcomes_of`: what to count of a verdict; the others are `report`'s.
+    """
+    counts: Counter[str] = Counter()
+    differences, cases = reported.get("differences", of_pods), 0
+    for case, expected in judged:
+        cases += 1
+        if expected.get("error"):
+            print(f"\n{case['name']}: kube-scheduler refuses the case: {expected['error']}")
+            return 1
+        counts.update(outcomes_of(expected))
+        if found := differences(expected, answer(judge, case)):
+            report(case, found, judge_all, judge, **reported)
+            return 1
+    print(f"{cases} cases, {counts.total()} outcomes: {dict(sorted(counts.items()))}")
+    return 0
+
+
+def outcome(pod: Json) -> str:
+    """What became of a pod, in a word."""
+    if pod.get("gated"):
+        return "gated"
+    if pod["node"]:
+        return "placed"
+    if pod["nominatedNode"]:
+        return "nominated"
+    return "rejected" if "nodes are available" in pod["message"] or not pod["nodes"] else "error"
+
+
+def outcomes(verdict: Json) -> list[str]:
+    return [outcome(pod) for pod in verdict["pods"]]
 
 
 def report(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from tests.conformance.coverage import outcome
+from tests.conformance.failure import outcome
 from tests.conformance.generators.topic import assigned
 from tests.conformance.groups import outcome as outcome_of_group
 from tests.conformance.queue import place_of

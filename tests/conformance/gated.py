@@ -6,12 +6,11 @@ As many clusters have groups of pods with devices. A case that differs is made s
 it also asks about events, as `hints.py` does.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tests.conformance import groups_ours, hints, ours
-from tests.conformance.failure import answer, report
+from tests.conformance import failure, groups_ours, hints, ours
+from tests.conformance.failure import answer
 from tests.conformance.generate import cluster_of, objects_of
 from tests.conformance.generators import gated_devices
 from tests.conformance.generators.gated_amounts import AMOUNTS, GatedAmounts
@@ -22,7 +21,7 @@ from tests.conformance.generators.observed_events import question
 from tests.conformance.generators.resources import Resources
 from tests.conformance.generators.spread import Spread
 from tests.conformance.generators.topic import Draw, Topic
-from tests.conformance.groups import CHUNK, KEPT, Oracles, differences
+from tests.conformance.groups import CHUNK, REPORTED, Oracles, differences
 from tests.conformance.recorded import CASES
 
 Json = dict[str, Any]
@@ -52,19 +51,11 @@ def generate(seed: int) -> Json:
 
 def compare(seeds: range) -> int:
     """Judge the cases of these seeds; stop at the first difference. Return the exit code."""
-    outcomes: Counter[str] = Counter()
-    questions: list[Json] = []
     with Oracles() as oracles:
-        for case, expected in judged(oracles, seeds):
-            if expected.get("error"):
-                print(f"\n{case['name']}: kube-scheduler refuses the case: {expected['error']}")
-                return 1
-            if found := differences(expected, answer(groups_ours.judge, case)):
-                report(case, found, oracles.judge_all, groups_ours.judge, GATED, differences, KEPT)
-                return 1
-            outcomes.update("placed" if pod["node"] else "refused" for pod in expected["pods"])
-            questions += [asking(case)] if COMPARISONS in case["gates"] else []
-        print(f"{len(seeds)} cases with feature gates, {outcomes.total()} pods: {dict(sorted(outcomes.items()))}")
+        known, judge = list(judged(oracles, seeds)), groups_ours.judge
+        if failure.compare(known, failure.outcomes, judge, oracles.judge_all, **REPORTED, directory=GATED):
+            return 1
+        questions = [asking(case) for case, _ in known if COMPARISONS in case["gates"]]
         return hints.compare_judged(hints.with_hints(questions, oracles.judge_all(questions)))
 
 

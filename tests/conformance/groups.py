@@ -10,22 +10,19 @@ gates: kube-scheduler has them for the whole process.
 
 import contextlib
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
-from tests.conformance import groups_ours
+from tests.conformance import failure, groups_ours
 from tests.conformance.compare import Difference, unequal
 from tests.conformance.compare import differences as of_pods
-from tests.conformance.failure import answer, report
 from tests.conformance.generators import trees
 from tests.conformance.generators.groups import among_groups, generate
 from tests.conformance.oracle import Oracle
 from tests.conformance.recorded import CASES
 
 Json = dict[str, Any]
-Judge = Callable[[Json], Json]
 Maker = Callable[[int], Json]
 
 OF_GROUPS: Final[Sequence[Maker]] = (generate, among_groups)
@@ -126,26 +123,14 @@ def compare_group(key: str, expected: Json, actual: Json) -> Iterator[Difference
                 yield from unequal(f"{key} {name}: {part}", *said)
 
 
-def compare(
-    seeds: range, judge: Judge | None = groups_ours.judge, makers: Sequence[Maker] = (*OF_GROUPS, *OF_TREES)
-) -> int:
-    """Judge the cases of these seeds, groups and trees that wait and pods among them; stop at the first difference.
+REPORTED: Final[Mapping[str, Any]] = {"differences": differences, "kept": KEPT}
 
-    Return the exit code.
-    """
-    outcomes: Counter[str] = Counter()
+
+def compare(seeds: range, makers: Sequence[Maker] = (*OF_GROUPS, *OF_TREES)) -> int:
+    """Judge the cases of these seeds, groups and trees that wait and pods among them; stop at the first difference."""
     with Oracles() as oracles:
-        for case, expected in judged(oracles, seeds, makers):
-            if expected.get("error"):
-                print(f"\n{case['name']}: kube-scheduler refuses the case: {expected['error']}")
-                return 1
-            outcomes.update(outcome(group) for group in expected.get("groups", ()))
-            if judge and (found := differences(expected, answer(judge, case))):
-                report(case, found, oracles.judge_all, judge, GROUPS, differences, KEPT)
-                return 1
-    counts = ", ".join(f"{count} {what}" for what, count in sorted(outcomes.items()))
-    print(f"{len(seeds)} cases with {outcomes.total()} pod groups ({counts})")
-    return 0
+        judge, found = groups_ours.judge, judged(oracles, seeds, makers)
+        return failure.compare(found, outcomes, judge, oracles.judge_all, **REPORTED, directory=GROUPS)
 
 
 def judged(oracles: Oracles, seeds: range, makers: Sequence[Maker]) -> Iterator[tuple[Json, Json]]:
@@ -154,6 +139,10 @@ def judged(oracles: Oracles, seeds: range, makers: Sequence[Maker]) -> Iterator[
         chunk = seeds[start : start + CHUNK]
         cases = [make(seed) for make in makers for seed in chunk]
         yield from zip(cases, oracles.judge_all(cases), strict=True)
+
+
+def outcomes(verdict: Json) -> list[str]:
+    return [outcome(group) for group in verdict.get("groups", ())]
 
 
 def outcome(group: Json) -> str:

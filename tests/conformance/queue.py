@@ -7,10 +7,8 @@ which queue a pod is and in which order they are popped, its attempts, timestamp
 which pods are nominated to which nodes.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any, Final
 
 from tests.conformance.compare import Difference
@@ -21,9 +19,6 @@ from tests.conformance.queue_scripts import generate
 from tests.conformance.recorded import CASES, write_cases
 
 Json = dict[str, Any]
-Run = Callable[[Json], list[State]]
-"""Executes a script."""
-
 SCRIPTS: Final = 10
 """For each seed: a script takes a tenth of the time of a cluster."""
 
@@ -49,27 +44,24 @@ def differences(case: Json, expected: Json, actual: Sequence[State]) -> list[Dif
     return []
 
 
-def answer(case: Json, run: Run = run_script) -> list[State]:
+def answer(case: Json) -> list[State]:
     """Our steps; a crash is one too, else the script that crashes us could not be made short."""
     try:
-        return run(case["queue"])
+        return run_script(case["queue"])
     except Exception as error:  # noqa: BLE001
         return [{"(crash)": f"{type(error).__name__}: {error}"}]
 
 
-def compare(seeds: Sequence[int], run: Run = run_script) -> int:
+def compare(seeds: Sequence[int]) -> int:
     """Run the scripts of these seeds on both; stop at the first difference. Return the exit code."""
-    moves: Counter[str] = Counter()
     operations = 0
     with Oracle() as oracle:
         for case, expected in executed(oracle, seeds):
-            if found := differences(case, expected, answer(case, run)):
-                report(case, found, oracle, run)
+            if found := differences(case, expected, answer(case)):
+                report(case, found, oracle)
                 return 1
-            moves.update(arrivals(expected["steps"]))
             operations += len(expected["steps"])
-    counts = ", ".join(f"{count} {place}" for place, count in sorted(moves.items()))
-    print(f"{len(seeds)} queue scripts, {operations} operations, {moves.total()} moves of pods ({counts})")
+    print(f"{len(seeds)} queue scripts, {operations} operations")
     return 0
 
 
@@ -83,40 +75,28 @@ def executed(oracle: Oracle, seeds: Sequence[int]) -> Iterator[tuple[Json, Json]
             yield case, {"steps": verdict["steps"]}
 
 
-def arrivals(steps: Sequence[State]) -> Iterator[str]:
-    """The places that pods come to, one by one."""
-    places: State = {}
-    for step in steps:
-        for name, state in step.items():
-            place = place_of(state)
-            if not name.startswith("(") and place != places.get(name):
-                places[name] = place
-                yield place
-
-
 def place_of(state: str) -> str:
     """Where a pod is, of the line that says all of it."""
     place = state.partition(" attempts=")[0]
     return "gated" if place.startswith("gated") else place or "gone"
 
 
-def report(case: Json, found: Sequence[Difference], oracle: Oracle, run: Run, directory: Path = QUEUES) -> Path:
-    """Print the differences of a script, then of the short one that is left of it. Return the file with that one."""
+def report(case: Json, found: Sequence[Difference], oracle: Oracle) -> None:
+    """Print the differences of a script, then of the short one that is left of it, which is written down."""
     print(f"\n{case['name']} differs:", *found, "Making it short …", sep="\n  ", flush=True)
     length = len(case["queue"]["operations"])
-    small = minimise_runs(case, length, without_operations, lambda cases: fails(cases, oracle, run))
+    small = minimise_runs(case, length, without_operations, lambda cases: fails(cases, oracle))
     expected = {"steps": oracle.judge(small)["steps"]}
     left = [f"{i}: {operation}" for i, operation in enumerate(small["queue"]["operations"])]
-    print("What is left:", *left, *differences(small, expected, answer(small, run)), sep="\n  ")
-    path = write_cases(directory / f"failed-{case['name']}.jsonl", [{"case": small, "expected": expected}])
+    print("What is left:", *left, *differences(small, expected, answer(small)), sep="\n  ")
+    path = write_cases(QUEUES / f"failed-{case['name']}.jsonl", [{"case": small, "expected": expected}])
     print(f"Written to {path}: once it passes, keep it as a recorded script.")
-    return path
 
 
-def fails(cases: Sequence[Json], oracle: Oracle, run: Run) -> Iterator[bool]:
+def fails(cases: Sequence[Json], oracle: Oracle) -> Iterator[bool]:
     """Which scripts the two still execute differently."""
     for case, verdict in zip(cases, list(oracle.judge_all(cases)), strict=True):
-        yield not verdict.get("error") and bool(differences(case, verdict, answer(case, run)))
+        yield not verdict.get("error") and bool(differences(case, verdict, answer(case)))
 
 
 def without_operations(case: Json, size: int) -> Iterator[Json]:

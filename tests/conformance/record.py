@@ -3,8 +3,7 @@
     python -m tests.conformance.record clusters        or groups, queue, hints, gated
 
 rewrites what was generated in `cases/`, `groups/`, `queues/`, `hints/` or `gated/`; the same sources choose the same
-cases. A case is chosen for what no case before it shows: `features.py`. Of groups the examples that are worked out by
-hand are recorded, too.
+cases. A case is chosen for what no case before it shows: `features.py`. Groups that were made by hand are judged again.
 
 `--again` keeps the cases in `cases/`, and takes what kube-scheduler says now where we say the same: for a move to
 another version.
@@ -20,7 +19,6 @@ from tests.conformance import features, gated, groups, hints, ours, queue_script
 from tests.conformance.choosing import record
 from tests.conformance.compare import differences
 from tests.conformance.generate import generate
-from tests.conformance.group_examples import EXAMPLES
 from tests.conformance.oracle import Oracle
 from tests.conformance.queue import QUEUES
 from tests.conformance.recorded import CASES, read_file, to_line, write_cases
@@ -70,7 +68,8 @@ def clusters() -> None:
 
 def of_groups() -> None:
     with groups.Oracles() as oracles:
-        write_cases(groups.GROUPS / "by_hand.jsonl", judged_groups(oracles, [each.case for each in EXAMPLES]))
+        by_hand = groups.GROUPS / "by_hand.jsonl"
+        write_cases(by_hand, judged_groups(oracles, [each["case"] for each in read_file(by_hand)]))
         for name, makers, wanted in (("generated", groups.OF_GROUPS, 120), ("trees", groups.OF_TREES, 80)):
             known = judged_groups(oracles, [make(seed) for make in makers for seed in range(1500)])
             record(groups.GROUPS / f"{name}.jsonl.gz", known, features.of_groups, wanted, weight=2_000)

@@ -3,24 +3,22 @@
     python -m tests.conformance.run --seeds 500 --start 1000 [--only groups]
 
 prints what was judged and exits 1 when the two disagree; the failing case is made small and written beside the recorded
-ones. `--count` goes on, and says what differs how often. `--oracle-alone` judges with kube-scheduler only,
-`--check-generator` asks the API server's validation whether the cases could exist.
+ones. `--count` goes on, and says what differs how often. `--check-generator` asks the API server's validation whether
+the cases could exist.
 """
 
 import argparse
 import logging
 import re
 import sys
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from tests.conformance import gated, groups, hints, ours, queue
+from tests.conformance import failure, gated, groups, hints, ours, queue
 from tests.conformance.compare import Difference, differences
-from tests.conformance.coverage import Coverage
-from tests.conformance.failure import Judge, answer, report
+from tests.conformance.failure import answer
 from tests.conformance.generate import generate
 from tests.conformance.oracle import Oracle
 
@@ -36,35 +34,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--start", type=int, default=0, help="the first seed (default 0)")
     parser.add_argument("--only", choices=PARTS, help="of all that is compared")
     parser.add_argument("--count", action="store_true", help="do not stop at a difference, count them")
-    parser.add_argument("--oracle-alone", action="store_true", help="only say what kube-scheduler judges")
     parser.add_argument("--check-generator", action="store_true", help="only say which cases could not exist")
     options = parser.parse_args(arguments)
     logging.disable(logging.ERROR)  # generated clusters are full of errors: the verdicts tell of them
     seeds = range(options.start, options.start + options.seeds)
     if options.check_generator:
         return check_generator([make(seed) for make in MAKERS[options.only or CLUSTERS] for seed in seeds])
-    if options.oracle_alone:
-        return ALONE[options.only or CLUSTERS](seeds)
     if options.count:
         return count(seeds)
     return next(filter(None, (part(seeds) for name, part in PARTS.items() if options.only in (None, name))), 0)
 
 
-def compare(seeds: range, judge: Judge | None) -> int:
+def compare(seeds: range) -> int:
     """Judge the cases of these seeds; stop at the first difference."""
-    coverage, started = Coverage(), time.monotonic()
     with Oracle() as oracle:
-        for case, expected in judged(oracle, seeds):
-            if expected.get("error"):
-                print(f"\n{case['name']}: kube-scheduler refuses the case: {expected['error']}")
-                return 1
-            coverage.add(expected)
-            if judge and (found := differences(expected, answer(judge, case))):
-                report(case, found, oracle.judge_all, judge)
-                return 1
-            progress(coverage.cases, len(seeds), started)
-    print(coverage.table())
-    return 0
+        return failure.compare(judged(oracle, seeds), failure.outcomes, ours.judge, oracle.judge_all)
 
 
 def count(seeds: range) -> int:
@@ -105,17 +89,9 @@ def check_generator(cases: Sequence[Json]) -> int:
     return 1 if refused else 0
 
 
-def progress(done: int, total: int, started: float) -> None:
-    """One live line on a terminal, nothing in a log."""
-    if sys.stderr.isatty():
-        rate = done / max(time.monotonic() - started, 1e-9)
-        end = "\n" if done == total else ""
-        print(f"\r{done}/{total} cases, {rate:.0f} a second ", end=end, file=sys.stderr, flush=True)
-
-
 CLUSTERS, GROUPS, TREES = "clusters", "groups", "trees"
 PARTS: Final[Mapping[str, Callable[[range], int]]] = {
-    CLUSTERS: partial(compare, judge=ours.judge),
+    CLUSTERS: compare,
     GROUPS: partial(groups.compare, makers=groups.OF_GROUPS),
     TREES: partial(groups.compare, makers=groups.OF_TREES),
     "gated": gated.compare,
@@ -124,11 +100,6 @@ PARTS: Final[Mapping[str, Callable[[range], int]]] = {
 }
 """Name → what compares the cases of these seeds, stops at the first difference, and returns the exit code."""
 
-ALONE: Final[Mapping[str, Callable[[range], int]]] = {
-    CLUSTERS: partial(compare, judge=None),
-    GROUPS: partial(groups.compare, judge=None, makers=groups.OF_GROUPS),
-    TREES: partial(groups.compare, judge=None, makers=groups.OF_TREES),
-}
 MAKERS: Final[Mapping[str, Sequence[Callable[[int], Json]]]] = {
     CLUSTERS: (generate,),
     GROUPS: groups.OF_GROUPS,

@@ -2,6 +2,8 @@
 
 from typing import Any, Final
 
+from tests.conformance.generate import generate
+
 Json = dict[str, Any]
 
 META: Final[Json] = {
@@ -37,159 +39,18 @@ AFFINITY_TERM: Final[Json] = {
     "namespaceSelector": {},
     "matchLabelKeys": ["app"],
 }
-POD: Final[Json] = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": META,
-    "spec": {
-        "schedulerName": "loadmaster",
-        "priority": 3,
-        "preemptionPolicy": "Never",
-        "nodeSelector": {"zone": "a"},
-        "affinity": {
-            "nodeAffinity": {
-                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [TERM]},
-                "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 3, "preference": TERM}],
-            },
-            "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [AFFINITY_TERM]},
-            "podAntiAffinity": {
-                "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": AFFINITY_TERM}]
-            },
-        },
-        "tolerations": [{"key": "a", "operator": "Exists", "effect": "NoSchedule", "tolerationSeconds": 3}],
-        "topologySpreadConstraints": [
-            {
-                "maxSkew": 1,
-                "topologyKey": "zone",
-                "whenUnsatisfiable": "DoNotSchedule",
-                "labelSelector": SELECTOR,
-                "minDomains": 2,
-            }
-        ],
-        "containers": [
-            {
-                "name": "c",
-                "image": "i",
-                "resources": {"requests": {"cpu": "100m", "memory": "1Gi", "example.com/gpu": "1"}},
-                "ports": [{"containerPort": 80, "hostPort": 80, "hostIP": "127.0.0.1", "protocol": "TCP"}],
-            }
-        ],
-        "initContainers": [
-            {"name": "s", "restartPolicy": "Always", "resources": {"requests": {"cpu": 1.5}}},
-            {"name": "i"},
-        ],
-        "overhead": {"cpu": "1m"},
-        "resources": {"requests": {"cpu": "1"}},
-        "schedulingGates": [{"name": "g"}],
-        "volumes": [
-            {"name": "v", "persistentVolumeClaim": {"claimName": "c"}},
-            {"name": "e", "ephemeral": {}},
-            {"name": "d", "gcePersistentDisk": {"pdName": "d"}},
-            {"name": "k", "csi": {"driver": "d"}},
-            {"name": "r", "rbd": {"monitors": ["m"], "image": "i", "pool": "p"}},
-            {"name": "q", "iscsi": {"iqn": "i"}},
-        ],
-        "resourceClaims": [{"name": "r", "resourceClaimName": "c"}],
-    },
-    "status": {
-        "phase": "Pending",
-        "nominatedNodeName": "n1",
-        "startTime": "2026-01-01T00:00:00.5+01:00",
-        "conditions": [
-            {"type": "PodScheduled", "status": "False", "reason": "r", "message": "m", "observedGeneration": 1}
-        ],
-        "containerStatuses": [
-            {"name": "c", "resources": {"requests": {"cpu": "2"}}, "allocatedResources": {"cpu": "3"}}
-        ],
-        "resourceClaimStatuses": [{"name": "r", "resourceClaimName": "c"}],
-    },
-}
-NODE: Final[Json] = {
-    "apiVersion": "v1",
-    "kind": "Node",
-    "metadata": META,
-    "spec": {"unschedulable": True, "taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}]},
-    "status": {
-        "allocatable": {
-            "cpu": "4",
-            "memory": "16Gi",
-            "pods": "110",
-            "ephemeral-storage": "1e9",
-            "example.com/gpu": "2",
-        },
-        "capacity": {"cpu": "4"},
-        "conditions": [{"type": "Ready", "status": "True"}],
-        "images": [{"names": ["i"], "sizeBytes": 1000}],
-        "declaredFeatures": ["x"],
-    },
-}
-CLAIM: Final[Json] = {
-    "apiVersion": "resource.k8s.io/v1",
-    "kind": "ResourceClaim",
-    "metadata": META | {"finalizers": ["f"]},
-    "spec": {
-        "devices": {
-            "requests": [
-                {
-                    "name": "q",
-                    "exactly": {
-                        "deviceClassName": "gpu",
-                        "selectors": [{"cel": {"expression": "true"}}],
-                        "count": 2,
-                        "tolerations": [{"key": "a"}],
-                        "capacity": {"requests": {"memory": "1Gi"}},
-                    },
-                },
-                {"name": "r", "firstAvailable": [{"name": "s", "deviceClassName": "gpu"}]},
-            ],
-            "constraints": [{"requests": ["q"], "matchAttribute": "d/a"}],
-            "config": [{"requests": ["q"], "opaque": {"driver": "d", "parameters": {"a": [1, {"b": None}]}}}],
-        }
-    },
-    "status": {
-        "allocation": {
-            "devices": {
-                "results": [
-                    {"request": "q", "driver": "d", "pool": "p", "device": "x", "consumedCapacity": {"m": "1"}}
-                ],
-                "config": [{"source": "FromClass", "opaque": {"driver": "d", "parameters": {}}}],
-            },
-            "nodeSelector": {"nodeSelectorTerms": [TERM]},
-        },
-        "reservedFor": [{"resource": "pods", "name": "p", "uid": "u"}],
-        "devices": [
-            {"driver": "d", "pool": "p", "device": "x", "conditions": [{"type": "Ready", "status": "True"}], "data": {}}
-        ],
-    },
-}
-SLICE: Final[Json] = {
-    "apiVersion": "resource.k8s.io/v1",
-    "kind": "ResourceSlice",
-    "metadata": META,
-    "spec": {
-        "driver": "d",
-        "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
-        "nodeName": "n",
-        "devices": [
-            {
-                "name": "x",
-                "attributes": {"a": {"int": 1}, "d/v": {"version": "1.2.3"}, "b": {"bool": True}, "s": {"string": "x"}},
-                "capacity": {
-                    "m": {"value": "1Gi", "requestPolicy": {"default": "1", "validRange": {"min": "1", "step": "1"}}}
-                },
-                "taints": [{"key": "k", "effect": "NoExecute"}],
-                "consumesCounters": [{"counterSet": "c", "counters": {"n": {"value": 1}}}],
-            }
-        ],
-        "sharedCounters": [{"name": "c", "counters": {"n": {"value": "2"}}}],
-    },
-}
-CLASS: Final[Json] = {
-    "apiVersion": "resource.k8s.io/v1",
-    "kind": "DeviceClass",
-    "metadata": META,
-    "spec": {"selectors": [{"cel": {"expression": "true"}}], "config": [{"opaque": {"driver": "d", "parameters": {}}}]},
-}
+_CASES: Final = tuple(generate(seed) for seed in range(40))
+
+
+def of_kind(kind: str) -> tuple[Json, ...]:
+    """Those of generated clusters, with all metadata that objects have."""
+    every = (each for case in _CASES for each in case["objects"] if each["kind"] == kind)
+    return tuple({**each, "metadata": META | each["metadata"]} for each in every)
+
+
+PODS, CLAIMS, SLICES, CLASSES = map(of_kind, ("Pod", "ResourceClaim", "ResourceSlice", "DeviceClass"))
+LEADER_ELECTION: Final = {"leaderElect": True, "leaseDuration": "15s", "renewDeadline": "10s"}
+CONFIGS: Final = tuple({**case["config"], "leaderElection": LEADER_ELECTION, "extenders": []} for case in _CASES)
 CLUSTER_QUEUE: Final[Json] = {
     "apiVersion": "kueue.x-k8s.io/v1beta2",
     "kind": "ClusterQueue",
@@ -244,64 +105,6 @@ RESOURCE_FLAVOR: Final[Json] = {
         "resourceWeights": {"cpu": "1"},
     },
 }
-VOLUME: Final[Json] = {
-    "apiVersion": "v1",
-    "kind": "PersistentVolume",
-    "metadata": META | {"labels": {"topology.kubernetes.io/zone": "a__b"}},
-    "spec": {
-        "accessModes": ["ReadWriteOnce"],
-        "capacity": {"storage": "10Gi"},
-        "storageClassName": "s",
-        "volumeMode": "Filesystem",
-        "claimRef": {"name": "c", "namespace": "default", "uid": "u"},
-        "nodeAffinity": {"required": {"nodeSelectorTerms": [TERM]}},
-        "awsElasticBlockStore": {"volumeID": "aws://zone/vol-1"},
-    },
-    "status": {"phase": "Bound"},
-}
-CONFIG: Final[Json] = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "percentageOfNodesToScore": 50,
-    "podInitialBackoffSeconds": 1,
-    "podMaxBackoffSeconds": 10,
-    "parallelism": 16,
-    "leaderElection": {"leaderElect": True, "leaseDuration": "15s", "renewDeadline": "10s"},
-    "profiles": [
-        {
-            "schedulerName": "loadmaster",
-            "percentageOfNodesToScore": 3,
-            "plugins": {"score": {"enabled": [{"name": "NodeResourcesFit", "weight": 3}], "disabled": [{"name": "*"}]}},
-            "pluginConfig": [
-                {
-                    "name": "NodeResourcesFit",
-                    "args": {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}},
-                },
-                {
-                    "name": "PodTopologySpread",
-                    "args": {
-                        "defaultingType": "List",
-                        "defaultConstraints": [
-                            {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
-                        ],
-                    },
-                },
-                {
-                    "name": "NodeAffinity",
-                    "args": {
-                        "addedAffinity": {
-                            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [TERM]}
-                        }
-                    },
-                },
-                {"name": "DynamicResources", "args": {"filterTimeout": "10s"}},
-                {"name": "VolumeBinding", "args": {"bindTimeoutSeconds": 600}},
-            ],
-        }
-    ],
-    "extenders": [],
-}
-
 NODES: Final[tuple[Json, ...]] = tuple(
     {
         "apiVersion": "v1",

@@ -4,7 +4,7 @@ Whatever comes out is a bug: an error of another type, or a broken promise, as a
 """
 
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -60,24 +60,24 @@ from tests.fuzz.hostile import RAW, TEXTS, mutated, of_bytes, pieces, spoilt, te
 from tests.unit.kube.fake_api import FakeHandlers, FakeObjectHandlers
 from tests.unit.kube.writes.script import end_of
 
-KINDS: Final[tuple[tuple[Any, known.Json], ...]] = (
-    (Pod, known.POD),
-    (Node, known.NODE),
-    (ResourceClaim, known.CLAIM),
-    (ResourceSlice, known.SLICE),
-    (DeviceClass, known.CLASS),
-    (PersistentVolume, known.VOLUME),
-    (Unstructured, known.POD),
+KINDS: Final[tuple[tuple[Any, Sequence[known.Json]], ...]] = (
+    (Pod, known.PODS),
+    (Node, known.of_kind("Node")),
+    (ResourceClaim, known.CLAIMS),
+    (ResourceSlice, known.SLICES),
+    (DeviceClass, known.CLASSES),
+    (PersistentVolume, known.of_kind("PersistentVolume")),
+    (Unstructured, known.PODS),
 )
-_DECODERS: Final = [(Decoder[Any](kind, unstructured_hook), seed) for kind, seed in KINDS]
+_DECODERS: Final = [(Decoder[Any](kind, unstructured_hook), seeds) for kind, seeds in KINDS]
 
 
 def objects(data: bytes) -> None:
     """Each kind of object from JSON, and all that is derived from it."""
     dice = of_bytes(data)
-    decoder, seed = dice.choice(_DECODERS)
+    decoder, seeds = dice.choice(_DECODERS)
     try:
-        found = decoder.decode(mutated(dice, seed))
+        found = decoder.decode(mutated(dice, dice.choice(seeds)))
     except Unreadable:
         return
     try:
@@ -115,7 +115,7 @@ _KUEUE: Final[tuple[tuple[Decoder[Any], known.Json], ...]] = (
     (Decoder[Any](Cohort), known.COHORT),
     (Decoder[Any](ResourceFlavor), known.RESOURCE_FLAVOR),
 )
-_ASKING: Final = convert(known.POD, Pod)
+_ASKING: Final = convert(known.PODS[0], Pod)
 
 
 def kueue(data: bytes) -> None:
@@ -165,7 +165,7 @@ _metrics: Final = Metrics()
 def replies(data: bytes) -> None:
     """Answers to calls: what comes next is decided, and only errors of ours are raised."""
     dice = of_bytes(data)
-    body = mutated(dice, known.POD) if dice.random() < 0.7 else data
+    body = mutated(dice, dice.choice(known.PODS)) if dice.random() < 0.7 else data
     reply = Reply(dice.choice((200, 201, 404, 409, 429, 500)), body)
     _ = reply.message
     pod, wanted = a_pod("web", uid="u-1"), {"metadata": {"annotations": {"a": "b"}}}
@@ -207,22 +207,23 @@ def extenders(data: bytes) -> None:
             continue
 
 
-def _intakes() -> list[tuple[Intake[Any], known.Json]]:
+def _intakes() -> list[tuple[Intake[Any], Sequence[known.Json]]]:
     handlers, others, metrics = FakeHandlers(), FakeObjectHandlers(), Metrics()
     claims, budgets = "resource.k8s.io/ResourceClaim", "budgets.v1.example.com"
     return [
-        (pod_intake(handlers, metrics), known.POD),
-        (pod_intake(handlers, metrics, raw=True), known.POD),
-        (node_intake(handlers, metrics), known.NODE),
-        (object_intake(claims, parse_resource(claims), others, metrics), known.CLAIM),
-        (object_intake(budgets, parse_resource(budgets), others, metrics), known.CLASS),
+        (pod_intake(handlers, metrics), known.PODS),
+        (pod_intake(handlers, metrics, raw=True), known.PODS),
+        (node_intake(handlers, metrics), known.NODES),
+        (object_intake(claims, parse_resource(claims), others, metrics), known.CLAIMS),
+        (object_intake(budgets, parse_resource(budgets), others, metrics), known.CLASSES),
     ]
 
 
 def watch_and_lists(data: bytes) -> None:
     """Lines of a watch and pages of lists, one after the other, as an intake gets them."""
     dice = of_bytes(data)
-    intake, seed = dice.choice(_intakes())
+    intake, seeds = dice.choice(_intakes())
+    seed = dice.choice(seeds)
     intake.start_listing()
     for _ in range(dice.randint(1, 5)):
         whole = {**seed, "metadata": {**seed["metadata"], "resourceVersion": str(dice.randint(1, 20))}}
@@ -489,6 +490,7 @@ _CEL: Final = (
     "é",
     "\x00",
 )
+_DEVICES: Final = [device for each in known.SLICES for device in each["spec"].get("devices", ())]
 _EXPRESSIONS: Final = (
     'device.attributes["d"].model == "A100"',
     'device.capacity["d"].memory.compareTo(quantity("40Gi")) >= 0',
@@ -507,7 +509,7 @@ def cel(data: bytes) -> None:
     else:
         expression = spoilt(dice, dice.choice(_EXPRESSIONS).encode()).decode(errors="replace")
     try:
-        device = reread(known.SLICE["spec"]["devices"][0], Device)
+        device = reread(dice.choice(_DEVICES), Device)
         Expression(expression).matches(view_of("d", device))
     except SelectorError:
         return
@@ -516,7 +518,7 @@ def cel(data: bytes) -> None:
 def config_files(data: bytes) -> None:
     """The configuration file, as JSON or YAML."""
     dice = of_bytes(data)
-    written = mutated(dice, known.CONFIG)
+    written = mutated(dice, dice.choice(known.CONFIGS))
     _configure(written.decode(errors="replace"))
     try:
         dumped = yaml.safe_dump(msgspec.json.decode(written))
@@ -575,7 +577,7 @@ def yaml_files(data: bytes) -> None:
     dice = of_bytes(data)
     written = "".join(dice.choices(_SCALARS, k=dice.randint(1, 15)))
     if dice.random() < 0.4:
-        written = mutated(dice, dice.choice(KINDS)[1]).decode(errors="replace")
+        written = mutated(dice, dice.choice(dice.choice(KINDS)[1])).decode(errors="replace")
     problems: list[str] = []
     try:
         found = cluster_of(parse_documents(written, "a.yaml"), problems)

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from scheduler.__main__ import main
-from tests.bench.simulate import a_node, a_pod
 from tests.reference import known_fields
+from tests.sizing.objects import Size, node
 from tests.unit.simulate.what_if.world import read
 
 
@@ -67,8 +67,8 @@ def test_an_unknown_field_is_told_with_the_nearest_one(obj: dict[str, Any], line
 @pytest.mark.parametrize(
     "obj",
     [
-        pytest.param(a_node(1), id="a node as a kubelet reports it"),
-        pytest.param(a_pod(1000), id="a pod that runs"),
+        pytest.param(node(1), id="a node as a kubelet reports it"),
+        pytest.param(Size(1, 1).running_pod(0), id="a pod that runs"),
         pytest.param(a_written_pod(nodeSelector={"any": "x"}, overhead=None), id="a pod with labels and nulls"),
         pytest.param({"apiVersion": "x/v1", "kind": "Pod", "anything": 1}, id="a kind of others"),
         pytest.param(
