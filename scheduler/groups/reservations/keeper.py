@@ -150,7 +150,7 @@ class Reservations:
     def refused(self, group: PodGroup, pods: Collection[Pod]) -> None:
         """A group was tried in vain; `pods`: those that have no node."""
         self._groups.damaged.refused(group, partial(self._waited_before, pods))
-        if self._seconds and group.is_ours and group.key not in self._waits:
+        if self._seconds and group.is_ours and group.key not in self._waits and self._waiting(group.key) is not None:
             self._waits[group.key] = _Wait(self._now() - self._waited_before(pods))
 
     def placed(self, group: PodGroup) -> None:

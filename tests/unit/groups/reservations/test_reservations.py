@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from scheduler import framework as fw
-from scheduler.api.objects import PodCondition
+from scheduler.api.objects import PodCondition, PodStatus
 from scheduler.framework.events import POD_GROUP
 from scheduler.groups.reservations.keeper import PATIENCE
 from scheduler.testing import a_node
@@ -327,23 +327,35 @@ async def test_a_group_that_requires_a_rack_has_nodes_of_one_rack() -> None:
     assert sorted(stage.reserved) == ["n1", "n3", "n4"]
 
 
+REFUSED = PodCondition(
+    type="PodScheduled", status="False", reason="Unschedulable", last_transition_time="2023-11-14T22:13:20Z"
+)
+
+
 async def test_after_a_restart_a_group_has_waited_for_as_long_as_the_conditions_of_its_pods_say() -> None:
     stage = Stage(nodes=1, full=1)
-    refused = PodCondition(
-        type="PodScheduled",
-        status="False",
-        reason="Unschedulable",
-        last_transition_time="2023-11-14T22:13:20Z",
-    )
-    (pod,) = stage.annotated(1, 1, requests={"cpu": "2"})
-    status = msgspec.structs.replace(pod.status, conditions=(refused,))
-    stage.under_test.see(msgspec.structs.replace(newer(pod), status=status))
+    stage.annotated(1, 1, requests={"cpu": "2"}, status=PodStatus(conditions=(REFUSED,)))
 
     await stage.schedule()
     await stage.wait(1)
 
     assert stage.reservations.wall_clock() > START + WAIT
     assert stage.reserved == {"n0": 2000}
+
+
+async def test_time_in_which_further_pods_of_a_complete_group_waited_does_not_count() -> None:
+    stage = Stage(nodes=1)
+    pods = stage.annotated(1, 1, requests={"cpu": "2"}, node_name="n0")
+    pods += stage.annotated(1, 1, first=1, status=PodStatus(conditions=(REFUSED,)))
+    await stage.schedule()
+
+    for pod in pods:
+        stage.end(pod)
+    stage.fill("n0")
+    stage.annotated(1, 1, requests={"cpu": "2"})
+    await stage.wait(1)
+
+    assert stage.reserved == {}
 
 
 async def test_a_pod_with_an_odd_condition_has_not_waited_before() -> None:
