@@ -46,10 +46,6 @@ def test_a_null_in_a_list_is_one_problem_with_its_place(path: str) -> None:
     assert problem.endswith(", got null")
 
 
-def test_there_are_a_hundred() -> None:
-    assert len(FAULTY) >= 100
-
-
 @pytest.mark.parametrize("faulty", FAULTY, ids=[faulty.problem[:60] for faulty in FAULTY])
 def test_a_mistake_is_one_line_that_says_where(faulty: Faulty) -> None:
     (problem,) = problems_of(faulty.text)

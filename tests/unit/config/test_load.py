@@ -58,94 +58,6 @@ def test_settings_are_read(fields: dict[str, Any], expected: dict[str, Any]) -> 
     assert {name: getattr(config, name) for name in expected} == expected
 
 
-@pytest.mark.parametrize(
-    ("fields", "problem"),
-    [
-        pytest.param(
-            {"parallelism": 0},
-            "parallelism: Invalid value: 0: should be an integer value greater than zero",
-            id="parallelism",
-        ),
-        pytest.param(
-            {"percentageOfNodesToScore": 101},
-            "percentageOfNodesToScore: Invalid value: 101: not in valid range [0-100]",
-            id="percentage",
-        ),
-        pytest.param(
-            {"podInitialBackoffSeconds": 0},
-            "podInitialBackoffSeconds: Invalid value: 0: must be greater than 0",
-            id="initial backoff",
-        ),
-        pytest.param(
-            {"podInitialBackoffSeconds": 11},
-            "podMaxBackoffSeconds: Invalid value: 10: must be greater than or equal to PodInitialBackoffSeconds",
-            id="maximal backoff",
-        ),
-        pytest.param(
-            {"podMaxBackoffSeconds": 1.5}, "podMaxBackoffSeconds: expected int, got 1.5", id="a fraction of a second"
-        ),
-        pytest.param(
-            {"leaderElection": {"leaseDuration": "5s"}},
-            'leaderElection.leaseDuration: Invalid value: "10s": must be greater than `RenewDeadline`',
-            id="lease duration",
-        ),
-        pytest.param(
-            {"leaderElection": {"retryPeriod": "-1s"}},
-            'leaderElection.retryPeriod: Invalid value: "-1s": must be greater than zero',
-            id="retry period",
-        ),
-        pytest.param(
-            {"leaderElection": {"resourceLock": "endpoints"}},
-            'leaderElection.resourceLock: Invalid value: "endpoints": resourceLock value must be "leases"',
-            id="resource lock",
-        ),
-        pytest.param(
-            {"clientConnection": {"burst": -1}},
-            "clientConnection.burst: Invalid value: -1: must be non-negative",
-            id="burst",
-        ),
-        pytest.param(
-            {"clientConection": {}}, "clientConection: unknown field; did you mean 'clientConnection'?", id="typo"
-        ),
-        pytest.param(
-            {"loadmaster": {"bindTimeoutSeconds": 0}},
-            "loadmaster.bindTimeoutSeconds: Invalid value: 0: must be greater than 0",
-            id="bind timeout",
-        ),
-        pytest.param(
-            {"loadmaster": {"assumedPodTTLSeconds": -1}},
-            "loadmaster.assumedPodTTLSeconds: Invalid value: -1: must be greater than or equal to 0",
-            id="assumed pod's time",
-        ),
-        pytest.param(
-            {"loadmaster": {"topologyLevels": ["example.com/block", "example.com/rack", "example.com/block"]}},
-            'loadmaster.topologyLevels[2]: Duplicate value: "example.com/block"',
-            id="a level twice",
-        ),
-        pytest.param(
-            {"loadmaster": {"topologyLevels": ["example.com/rack", ""]}},
-            "loadmaster.topologyLevels[1]: Required value: a label of nodes",
-            id="an empty level",
-        ),
-        pytest.param(
-            {"loadmaster": {"topologyLevels": [f"level-{number}" for number in range(17)]}},
-            "loadmaster.topologyLevels: Invalid value: 17: must have at most 16 levels",
-            id="too many levels",
-        ),
-        pytest.param({"profiles": {}}, "profiles: expected a list", id="profiles are no list"),
-        pytest.param({"profiles": ["x"]}, "profiles[0]: expected a mapping, got 'x'", id="a profile is no mapping"),
-    ],
-)
-def test_a_wrong_setting_is_refused_in_kube_schedulers_words(fields: dict[str, Any], problem: str) -> None:
-    assert problems_of(a_config(**fields)) == [problem]
-
-
-def test_a_level_that_is_no_label_is_refused_with_its_place() -> None:
-    (problem,) = problems_of(a_config(loadmaster={"topologyLevels": ["example.com/block", "rack no. 7"]}))
-
-    assert problem.startswith('loadmaster.topologyLevels[1]: Invalid value: "rack no. 7": name part must consist of')
-
-
 def test_arguments_for_what_is_no_plugin_have_no_effect_and_that_is_said() -> None:
     config = config_from_dict(a_profile(pluginConfig=[{"name": "NodeNam"}]), REGISTRY)
 
@@ -201,20 +113,7 @@ def test_of_several_documents_the_first_is_read(tmp_path: Path, caplog: pytest.L
     [
         pytest.param(b"", "FILE: the file is empty", id="empty"),
         pytest.param(b"# nothing\n", "FILE: the file is empty", id="comments only"),
-        pytest.param(b"a: b: c", "FILE:1:5: mapping values are not allowed in this context", id="bad syntax"),
-        pytest.param(b"a: 1\nb: 2\na: 3", "FILE:3:1: the key 'a' is there twice", id="a key twice"),
         pytest.param(b"\x7fELF\x80", "FILE: not a text: byte 4 is not UTF-8", id="binary"),
-        pytest.param(b"a\0b", "FILE: not a text: character 0x00 at position 1", id="control characters"),
-        pytest.param(
-            b"- 1",
-            f"FILE:1: {NO_MAPPING}",
-            id="a list",
-        ),
-        pytest.param(
-            HEADER.encode() + b"parallelism: 0",
-            "FILE:3: parallelism: Invalid value: 0: should be an integer value greater than zero",
-            id="a wrong setting",
-        ),
     ],
 )
 def test_a_file_that_is_wrong_is_one_line_with_its_name(tmp_path: Path, content: bytes, problem: str) -> None:

@@ -80,45 +80,18 @@ SYNTAX: Final = (
     bad("an empty kind", "kind: ''", f"f:1: {NO_KIND}"),
     bad("a number as kind", "kind: 1", f"f:1: {NO_KIND}"),
     bad("a list as kind", "kind: [Pod]", f"f:1: {NO_KIND}"),
-    bad("two mappings on a line", "a: b: c", "f:1:5: mapping values are not allowed in this context"),
-    bad(
-        "a tab", "kind:\n\tPod", "f:2:1: found character that cannot start any token, while scanning for the next token"
-    ),
-    bad("an open quote", 'kind: "Pod', "f:1:11: found unexpected end of stream, while scanning a quoted scalar"),
-    bad("an open bracket", "kind: [Pod", "f:2:1: did not find expected ',' or ']', while parsing a flow sequence"),
-    bad("an open brace", "{kind: Pod", "f:2:1: did not find expected ',' or '}', while parsing a flow mapping"),
-    bad("a key twice", "kind: Pod\nkind: Node\n", "f:2:1: the key 'kind' is there twice"),
-    bad("a key twice in JSON", '{"kind": "Pod",\n"a": 1, "a": 2}', "f:2:9: the key 'a' is there twice"),
-    bad("a list as key", "? [a]\n: b\n", "f:1:5: a key must not be a list or a mapping"),
-    bad("no anchor", "kind: *pod", "f:1:7: there is no anchor 'pod' before this"),
-    bad("an anchor in itself", "&a [*a]", "f:1:5: there is no anchor 'a' before this"),
-    bad("a tag", "kind: !ruby/object Pod", "f:1:7: the tag '!ruby/object' means nothing here"),
-    bad(
-        "a Python tag",
-        "!!python/object/apply:os.system [ls]",
-        "f:1:1: the tag 'tag:yaml.org,2002:python/object/apply:os.system' means nothing here",
-    ),
-    bad("a tag that lies", "a: !!int x", "f:1:4: 'x' does not fit its tag"),
-    bad("a number of 5,000 digits", "a: " + "9" * 5000, "f:1:4: not a number that can be read"),
     bad(
         "a number without end",
         "kind: Pod\na: .inf",
         "f:1: a number that is too large, .inf or .nan: JSON has none of them",
     ),
     bad("not a number", "kind: Pod\na: .nan", "f:1: a number that is too large, .inf or .nan: JSON has none of them"),
-    bad("brackets", "[" * 100_000, "f:1:201: nested too deeply"),
     bad("braces", '{"a":' * 100_000, "f:1:1001: nested too deeply"),
-    bad("dashes", "- " * 50_000, "f:1:401: nested too deeply"),
     bad("bombs", bomb(9), "f:8:25: aliases stand for more than 4000000 bytes"),
     bad(
         "a bomb of text",
         "a: &a " + "x" * 100_000 + "\nb: [" + "*a, " * 50 + "]",
         "f:2:161: aliases stand for more than 4000000 bytes",
-    ),
-    bad(
-        "a bomb in several documents",
-        "\n---\n".join(["a: &a " + "x" * 100_000 + "\nb: [" + "*a, " * 15 + "]"] * 3),
-        "f:8:41: aliases stand for more than 4000000 bytes",
     ),
     bad(
         "a bomb of merged mappings",
@@ -183,18 +156,11 @@ OBJECTS: Final = (
         "f:2: metadata.labels: expected object | null, got array",
     ),
     of_pod("a text as spec", "hello", "spec: expected object, got str"),
-    of_pod("a list as spec", "[]", "spec: expected object, got array"),
     of_pod("a text as priority", "{priority: high}", "spec.priority: expected int, got str"),
-    of_pod("a fraction as priority", "{priority: 1.5}", "spec.priority: expected int, got float"),
     of_pod(
         "a huge priority",
         "{priority: 2147483648}",
         "spec.priority: Invalid value: 2147483648: does not fit into 32 bits",
-    ),
-    of_pod(
-        "a very huge priority",
-        "{priority: 99999999999999999999}",
-        "spec.priority: Invalid value: 99999999999999999999: does not fit into 32 bits",
     ),
     of_pod(
         "containers that are a mapping", "{containers: {name: c}}", "spec.containers: expected array | null, got object"
@@ -206,10 +172,7 @@ OBJECTS: Final = (
         f"{REQUEST}: expected object | null, got array",
     ),
     of_pod("a list as amount", requests("[1]"), f"{REQUEST}[...]: expected int | float | str, got array"),
-    of_pod("true as amount", requests("true"), f"{REQUEST}[...]: expected int | float | str, got bool"),
     of_pod("a word as amount", requests("many"), f'{REQUEST}[cpu]: Invalid value: "many": {NO_QUANTITY}'),
-    of_pod("an amount with a space", requests("1 Gi"), f'{REQUEST}[cpu]: Invalid value: "1 Gi": {NO_QUANTITY}'),
-    of_pod("an amount of a wrong unit", requests("1GB"), f'{REQUEST}[cpu]: Invalid value: "1GB": {NO_QUANTITY}'),
     of_pod("an empty amount", requests("''"), f'{REQUEST}[cpu]: Invalid value: "": {NO_QUANTITY}'),
     Bad(
         "pod: half a character in YAML",
@@ -240,16 +203,6 @@ OBJECTS: Final = (
         "spec.containers[0].ports[0].hostPort: Invalid value: 70000: must be between 0 and 65535",
     ),
     of_pod(
-        "a port below 0",
-        "{containers: [{ports: [{hostPort: -1}]}]}",
-        "spec.containers[0].ports[0].hostPort: Invalid value: -1: must be between 0 and 65535",
-    ),
-    of_pod(
-        "a text as port",
-        "{containers: [{ports: [{hostPort: http}]}]}",
-        "spec.containers[0].ports[0].hostPort: expected int, got str",
-    ),
-    of_pod(
         "an operator of a toleration",
         "{tolerations: [{operator: Exist}]}",
         'spec.tolerations[0].operator: Unsupported value: "Exist": supported values: "Equal", "Exists"',
@@ -276,7 +229,6 @@ OBJECTS: Final = (
         'spec.tolerations[0].effect: Unsupported value: "b": '
         'supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"',
     ),
-    of_node("a text as status", "status: ready", "status: expected object, got str"),
     of_node(
         "capacity that is no quantity",
         "status: {capacity: {cpu: 4 cores}}",
@@ -291,7 +243,6 @@ OBJECTS: Final = (
         'spec.taints[0].effect: Unsupported value: "Never": '
         'supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"',
     ),
-    of_node("a text as unschedulable", "spec: {unschedulable: maybe}", "spec.unschedulable: expected bool, got str"),
     bad("a volume without a name", NODES + "---\nkind: PersistentVolume\n", "f:4: metadata.name: Required value"),
     bad(
         "a claim with a list as spec",

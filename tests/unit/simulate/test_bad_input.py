@@ -62,10 +62,6 @@ def test_what_may_be_as_long_as_the_file_is_cut(spec: dict[str, Any], tmp_path: 
     assert all(len(line) < 1000 for line in caught.value.problems)
 
 
-def test_there_are_a_hundred_cases_all_different() -> None:
-    assert len({case.what for case in BAD_INPUT}) == len(BAD_INPUT) >= 100
-
-
 def simulated(
     *arguments: str,
     stdout: int = subprocess.PIPE,
