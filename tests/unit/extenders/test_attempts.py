@@ -37,10 +37,12 @@ def with_nodes(
     return scheduler
 
 
-async def waiting_for(extender: FakeExtender, *pods: Pod, nodes: int = 3, room: int = 16) -> EngineUnderTest:
-    """An engine that has tried these pods; it waits for the extender's answer if that hangs."""
-    scheduler = with_nodes(extender, nodes=nodes, room=room)
-    scheduler.see(*pods)
+async def tried(
+    extenders: FakeExtender | tuple[FakeExtender, ...], *objects: Pod | fw.Node, **wishes: Any
+) -> EngineUnderTest:
+    """An engine that has tried what waits of these; it waits for an extender's answer if that hangs."""
+    scheduler = with_nodes(*(extenders if isinstance(extenders, tuple) else (extenders,)), **wishes)
+    scheduler.see(*objects)
     await scheduler.schedule()
     return scheduler
 
@@ -56,7 +58,7 @@ def message(scheduler: EngineUnderTest) -> str:
 
 async def test_a_pod_goes_where_plugins_and_extender_agree() -> None:
     extender = an_extender({"filter": only("n1")})
-    scheduler = await waiting_for(extender, a_pod("web", requests={"cpu": "1"}))
+    scheduler = await tried(extender, a_pod("web", requests={"cpu": "1"}))
 
     assert scheduler.world.bound == {"default/web": "n1"}
     assert extender.verbs() == ["filter"]  # with one node left there is nothing to rate
@@ -66,10 +68,7 @@ async def test_a_pod_goes_where_plugins_and_extender_agree() -> None:
 async def test_extenders_are_asked_in_turn_about_what_is_left_and_rate_together() -> None:
     first = an_extender({"filter": only("n1", "n2"), "prioritize": rated(n1=3, n2=4)}, url_prefix="http://a")
     second = an_extender({"prioritize": rated(n1=9, elsewhere=10)}, url_prefix="http://b", weight=2)
-    scheduler = with_nodes(first, second)
-    scheduler.see(a_pod("web", requests={"cpu": "1"}))
-
-    await scheduler.schedule()
+    scheduler = await tried((first, second), a_pod("web", requests={"cpu": "1"}))
 
     assert first.verbs() == second.verbs() == ["filter", "prioritize"]
     assert second.nodes(0) == ["n1", "n2"]
@@ -79,10 +78,12 @@ async def test_extenders_are_asked_in_turn_about_what_is_left_and_rate_together(
 async def test_a_score_counts_ten_times_its_weight() -> None:
     # LeastAllocated alone prefers n1 by far less than 10 for one point.
     extender = an_extender({"prioritize": rated(n0=1)})
-    scheduler = with_nodes(extender, nodes=2)
-    scheduler.see(a_pod("there", requests={"cpu": "100m"}, node_name="n0"), a_pod("web", requests={"cpu": "100m"}))
-
-    await scheduler.schedule()
+    scheduler = await tried(
+        extender,
+        a_pod("there", requests={"cpu": "100m"}, node_name="n0"),
+        a_pod("web", requests={"cpu": "100m"}),
+        nodes=2,
+    )
 
     assert scheduler.world.bound == {"default/web": "n0"}
 
@@ -105,10 +106,9 @@ def managed(*names: str) -> tuple[ManagedResource, ...]:
 
 async def test_while_an_extender_thinks_other_pods_are_placed() -> None:
     extender = an_extender(hangs=True, managed_resources=managed(GPU))
-    scheduler = with_nodes(extender)
-    scheduler.see(a_pod("gpu", requests={GPU: 1}), *(a_pod(f"web{i}", requests={"cpu": "1"}) for i in range(5)))
-
-    await scheduler.schedule()
+    scheduler = await tried(
+        extender, a_pod("gpu", requests={GPU: 1}), *(a_pod(f"web{i}", requests={"cpu": "1"}) for i in range(5))
+    )
 
     assert len(scheduler.world.bound) == 5
     assert scheduler.where("default/gpu") == "in flight"
@@ -119,7 +119,7 @@ async def test_while_an_extender_thinks_other_pods_are_placed() -> None:
 
 async def test_a_node_that_was_taken_meanwhile_is_left_out() -> None:
     extender = an_extender({"filter": only("n0", "n1"), "prioritize": rated(n0=10)}, hangs=True)
-    scheduler = await waiting_for(extender, a_pod("web", requests={"cpu": "3"}))
+    scheduler = await tried(extender, a_pod("web", requests={"cpu": "3"}))
     await extender.answer()
 
     scheduler.see(a_pod("rival", requests={"cpu": "3"}, node_name="n0"))
@@ -130,7 +130,7 @@ async def test_a_node_that_was_taken_meanwhile_is_left_out() -> None:
 
 async def test_if_no_node_is_left_the_extender_is_asked_again() -> None:
     extender = an_extender({"filter": lambda question: {"NodeNames": question["NodeNames"][:1]}}, hangs=True)
-    scheduler = await waiting_for(extender, a_pod("web", requests={"cpu": "3"}), nodes=2)
+    scheduler = await tried(extender, a_pod("web", requests={"cpu": "3"}), nodes=2)
 
     scheduler.see(a_pod("rival", requests={"cpu": "3"}, node_name=extender.nodes()[0]))
     await extender.answer()
@@ -143,7 +143,7 @@ async def test_if_no_node_is_left_the_extender_is_asked_again() -> None:
 
 async def test_but_not_for_ever() -> None:
     extender = an_extender({"filter": lambda question: {"NodeNames": question["NodeNames"][:1]}}, hangs=True)
-    scheduler = await waiting_for(extender, a_pod("web", requests={"cpu": "3"}), nodes=4)
+    scheduler = await tried(extender, a_pod("web", requests={"cpu": "3"}), nodes=4)
 
     for number in range(3):
         scheduler.see(a_pod(f"rival{number}", requests={"cpu": "3"}, node_name=extender.nodes()[0]))
@@ -156,7 +156,7 @@ async def test_but_not_for_ever() -> None:
 
 async def test_a_node_that_nobody_was_asked_about_is_not_taken() -> None:
     extender = an_extender({"filter": only("n1")}, hangs=True)
-    scheduler = await waiting_for(extender, a_pod("web", requests={"cpu": "1"}), nodes=2)
+    scheduler = await tried(extender, a_pod("web", requests={"cpu": "1"}), nodes=2)
 
     scheduler.see(a_node("n9", cpu="64"))
     await extender.answer()
@@ -166,10 +166,9 @@ async def test_a_node_that_nobody_was_asked_about_is_not_taken() -> None:
 
 async def test_what_extenders_refuse_is_told_like_what_plugins_refuse() -> None:
     extender = an_extender({"filter": only(n1="no gpu", n2="no gpu")})
-    scheduler = with_nodes(extender)
-    scheduler.see(a_pod("full", requests={"cpu": "4"}, node_name="n0"), a_pod("web", requests={"cpu": "1"}))
-
-    await scheduler.schedule()
+    scheduler = await tried(
+        extender, a_pod("full", requests={"cpu": "4"}, node_name="n0"), a_pod("web", requests={"cpu": "1"})
+    )
 
     assert message(scheduler) == (
         "0/3 nodes are available: 1 Insufficient cpu, 2 no gpu. preemption: "
@@ -180,7 +179,7 @@ async def test_what_extenders_refuse_is_told_like_what_plugins_refuse() -> None:
 
 async def test_nodes_left_out_without_a_word_are_not_counted_and_any_event_brings_the_pod_back() -> None:
     extender = an_extender({"filter": only()})
-    scheduler = await waiting_for(extender, a_pod("web", requests={"cpu": "1"}))
+    scheduler = await tried(extender, a_pod("web", requests={"cpu": "1"}))
 
     assert message(scheduler) == (
         "0/3 nodes are available: preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
@@ -200,38 +199,18 @@ async def test_a_refusal_for_good_rules_preemption_out_there() -> None:
         "FailedAndUnresolvableNodes": {"n1": "broken"},
     }
     extender = an_extender({"filter": answer})
-    scheduler = with_nodes(extender, nodes=2)
     low = (a_pod(f"low{i}", requests={"cpu": "2"}, node_name=f"n{i}", priority=1) for i in range(2))
-    scheduler.see(*low, a_pod("high", requests={"cpu": "1"}, priority=9))
-
-    await scheduler.schedule()
+    scheduler = await tried(extender, *low, a_pod("high", requests={"cpu": "1"}, priority=9), nodes=2)
 
     assert message(scheduler) == (
         '0/2 nodes are available: 1 broken, 1 full. preemption: expected at least one victim pod on node "n0"'
     ), "of the two nodes one is looked at, and nobody has to go there"
 
 
-async def test_an_extender_that_fails_costs_the_attempt() -> None:
-    extender = an_extender({"filter": failing('Post "http://extender/filter": EOF')})
-    scheduler = await waiting_for(extender, a_pod("web"))
-
-    assert scheduler.world.bound == {}
-    assert message(scheduler) == 'Post "http://extender/filter": EOF'
-    assert scheduler.world.written(Unschedulable)[-1].reason == "SchedulerError"
-    assert scheduler.where("default/web") == "backoff"
-    extender.answers.clear()
-    scheduler.wait(20)
-    await scheduler.schedule()
-    assert "default/web" in scheduler.world.bound
-
-
 async def test_one_that_is_ignorable_is_left_out_and_comes_last() -> None:
     away = an_extender({"filter": failing()}, url_prefix="http://away", ignorable=True)
     there = an_extender({"filter": only("n2")}, url_prefix="http://there")
-    scheduler = with_nodes(away, there)
-    scheduler.see(a_pod("web"))
-
-    await scheduler.schedule()
+    scheduler = await tried((away, there), a_pod("web"))
 
     assert away.nodes() == ["n2"], "it is asked after the other"
     assert scheduler.world.bound == {"default/web": "n2"}
@@ -240,10 +219,7 @@ async def test_one_that_is_ignorable_is_left_out_and_comes_last() -> None:
 async def test_who_cannot_rate_has_no_say() -> None:
     silent = an_extender({"prioritize": failing()}, url_prefix="http://a")
     speaking = an_extender({"prioritize": rated(n1=5)}, url_prefix="http://b")
-    scheduler = with_nodes(silent, speaking)
-    scheduler.see(a_pod("web"))
-
-    await scheduler.schedule()
+    scheduler = await tried((silent, speaking), a_pod("web"))
 
     assert scheduler.world.bound == {"default/web": "n1"}
 
@@ -254,6 +230,12 @@ UNREAD = FakePods({"default/web": ClusterError("the API server is away")})
 @pytest.mark.parametrize(
     ("extender", "pods", "said"),
     [
+        pytest.param(
+            an_extender({"filter": failing('Post "http://extender/filter": EOF')}),
+            None,
+            'Post "http://extender/filter": EOF',
+            id="no answer",
+        ),
         pytest.param(
             an_extender({"filter": lambda _: {"NodeNames": ["n1", "mars"]}}),
             None,
@@ -283,22 +265,21 @@ UNREAD = FakePods({"default/web": ClusterError("the API server is away")})
 async def test_what_goes_wrong_is_told_and_costs_that_pod_a_retry(
     extender: FakeExtender, pods: FakePods | None, said: str
 ) -> None:
-    scheduler = with_nodes(extender, pods=pods)
-    scheduler.see(a_pod("web"))
+    scheduler = await tried(extender, a_pod("web"), pods=pods)
 
-    await scheduler.schedule()
-
+    assert scheduler.world.bound == {}
     assert message(scheduler) == said
+    assert scheduler.world.written(Unschedulable)[-1].reason == "SchedulerError"
     assert scheduler.where("default/web") == "backoff"
+    extender.answers.clear()
+    scheduler.wait(20)
+    await scheduler.schedule()
+    assert ("default/web" in scheduler.world.bound) is (pods is None)
 
 
 async def test_the_nominated_node_is_asked_about_first() -> None:
     extender = an_extender()
-    scheduler = with_nodes(extender)
-    nominated = a_pod("web", requests={"cpu": "1"}, status=nominated_to("n2"))
-    scheduler.see(nominated)
-
-    await scheduler.schedule()
+    scheduler = await tried(extender, a_pod("web", requests={"cpu": "1"}, status=nominated_to("n2")))
 
     assert extender.verbs() == ["filter"]
     assert extender.nodes() == ["n2"]
@@ -311,7 +292,7 @@ def nominated_to(node: str) -> PodStatus:
 
 async def test_if_the_nominated_node_will_not_do_all_are_asked_about() -> None:
     extender = an_extender({"filter": only("n1")})
-    scheduler = await waiting_for(extender, a_pod("web", requests={"cpu": "1"}, status=nominated_to("n2")))
+    scheduler = await tried(extender, a_pod("web", requests={"cpu": "1"}, status=nominated_to("n2")))
 
     assert [extender.nodes(0), extender.nodes(1)] == [["n2"], ["n0", "n1", "n2"]]
     assert scheduler.world.bound == {"default/web": "n1"}
@@ -325,10 +306,9 @@ async def test_a_failure_about_the_nominated_node_is_not_the_end() -> None:
             return failing()({})
         return everything(question)
 
-    scheduler = with_nodes(an_extender({"filter": answer}))
-    scheduler.see(a_pod("web", requests={"cpu": "1"}, status=nominated_to("n2")))
-
-    await scheduler.schedule()
+    scheduler = await tried(
+        an_extender({"filter": answer}), a_pod("web", requests={"cpu": "1"}, status=nominated_to("n2"))
+    )
 
     assert "default/web" in scheduler.world.bound
 
@@ -345,7 +325,7 @@ async def test_a_failure_about_the_nominated_node_is_not_the_end() -> None:
 )
 async def test_a_pod_that_is_gone_ends_its_attempt(end: Callable[[EngineUnderTest, Pod], None]) -> None:
     pod = a_pod("web")
-    scheduler = await waiting_for(an_extender(hangs=True), pod)
+    scheduler = await tried(an_extender(hangs=True), pod)
 
     end(scheduler, pod)
     await settle()
@@ -360,7 +340,7 @@ async def test_a_pod_that_is_gone_ends_its_attempt(end: Callable[[EngineUnderTes
 async def test_a_pod_that_is_being_deleted_is_not_placed() -> None:
     extender = an_extender(hangs=True)
     pod = a_pod("web")
-    scheduler = await waiting_for(extender, pod)
+    scheduler = await tried(extender, pod)
 
     scheduler.see(newer(pod, deletion_timestamp="2026-01-01T00:00:00Z"))
     await extender.answer()
@@ -374,7 +354,7 @@ async def test_a_pod_that_is_being_deleted_is_not_placed() -> None:
 async def test_a_pod_that_changed_is_asked_about_again() -> None:
     extender = an_extender(hangs=True)
     pod = a_pod("web")
-    scheduler = await waiting_for(extender, pod, nodes=1)
+    scheduler = await tried(extender, pod, nodes=1)
 
     scheduler.see(newer(pod, labels={"app": "web"}))
     for _ in range(4):
@@ -386,7 +366,7 @@ async def test_a_pod_that_changed_is_asked_about_again() -> None:
 
 async def test_an_event_in_the_meantime_is_not_lost() -> None:
     extender = an_extender({"filter": only()}, hangs=True)
-    scheduler = await waiting_for(extender, a_pod("web"), nodes=1)
+    scheduler = await tried(extender, a_pod("web"), nodes=1)
 
     scheduler.see(a_node("n7"))
     await extender.answer()
@@ -399,10 +379,7 @@ async def test_an_event_in_the_meantime_is_not_lost() -> None:
 
 async def test_there_is_room_for_so_many_attempts_and_the_others_wait_in_order() -> None:
     extender = an_extender(hangs=True)
-    scheduler = with_nodes(extender, room=2)
-    scheduler.see(*(a_pod(f"p{i}", priority=i) for i in range(6)))
-
-    await scheduler.schedule()
+    scheduler = await tried(extender, *(a_pod(f"p{i}", priority=i) for i in range(6)), room=2)
 
     assert len(extender.waiting) == 2
     assert scheduler.queue.pending_counts()["active"] == 4
@@ -454,7 +431,7 @@ async def test_a_held_pod_can_be_deleted() -> None:
 
 async def test_the_end_leaves_nothing_under_way() -> None:
     extender = an_extender(hangs=True)
-    scheduler = await waiting_for(extender, a_pod("web"))
+    scheduler = await tried(extender, a_pod("web"))
 
     scheduler.queue.close()
     assert await scheduler.loop.finish(1) == 0
@@ -465,7 +442,7 @@ async def test_the_end_leaves_nothing_under_way() -> None:
 
 async def test_no_answer_is_used_while_the_loop_is_held() -> None:
     extender = an_extender({"filter": only("n1")}, hangs=True)
-    scheduler = await waiting_for(extender, a_pod("web"))
+    scheduler = await tried(extender, a_pod("web"))
 
     with scheduler.engine.pauses.hold():
         await extender.answer()

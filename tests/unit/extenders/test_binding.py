@@ -27,12 +27,17 @@ def with_a_node(binder: FakeExtender, found: FoundPod | ClusterError | None = UN
     return scheduler
 
 
+async def tried(binder: FakeExtender, found: FoundPod | ClusterError | None = UNBOUND) -> EngineUnderTest:
+    """An engine that has found a node for a pod."""
+    scheduler = with_a_node(binder, found)
+    scheduler.see(a_pod("web"))
+    await scheduler.schedule()
+    return scheduler
+
+
 async def test_an_extender_binds_in_place_of_the_plugins() -> None:
     binder = a_binder()
-    scheduler = with_a_node(binder)
-    scheduler.see(a_pod("web"))
-
-    await scheduler.schedule()
+    scheduler = await tried(binder)
 
     assert binder.asked == [
         ("bind", {"PodName": "web", "PodNamespace": "default", "PodUID": "default/web", "Node": "n0"})
@@ -42,41 +47,28 @@ async def test_an_extender_binds_in_place_of_the_plugins() -> None:
     assert scheduler.cache.is_assumed("default/web")
 
 
-async def test_a_pod_of_no_interest_is_bound_as_ever() -> None:
-    scheduler = with_a_node(a_binder(managed_resources=(ManagedResource("example.com/gpu"),)))
-    scheduler.see(a_pod("web"))
-
-    await scheduler.schedule()
-
-    assert scheduler.world.bound == {"default/web": "n0"}
+@pytest.mark.parametrize(
+    "binder",
+    [
+        pytest.param(a_binder(managed_resources=(ManagedResource("example.com/gpu"),)), id="a pod of no interest"),
+        pytest.param(a_binder(lambda _: {"Error": "no device"}, ignorable=True), id="one that is ignorable fails"),
+    ],
+)
+async def test_the_plugins_take_over(binder: FakeExtender) -> None:
+    assert (await tried(binder)).world.bound == {"default/web": "n0"}
 
 
 async def test_a_refusal_sends_the_pod_back() -> None:
-    scheduler = with_a_node(a_binder(lambda _: {"Error": "no device"}))
-    scheduler.see(a_pod("web"))
-
-    await scheduler.schedule()
+    scheduler = await tried(a_binder(lambda _: {"Error": "no device"}))
 
     assert scheduler.world.written(Unschedulable)[-1].message == "no device"
     assert not scheduler.cache.is_assumed("default/web")
     assert scheduler.where("default/web") == "backoff"
 
 
-async def test_of_an_ignorable_one_the_plugins_take_over() -> None:
-    scheduler = with_a_node(a_binder(lambda _: {"Error": "no device"}, ignorable=True))
-    scheduler.see(a_pod("web"))
-
-    await scheduler.schedule()
-
-    assert scheduler.world.bound == {"default/web": "n0"}
-
-
 @pytest.mark.parametrize("ignorable", [False, True])
 async def test_a_lost_answer_is_settled_by_a_read(ignorable: bool) -> None:
-    scheduler = with_a_node(a_binder(failing(), ignorable=ignorable), BOUND)
-    scheduler.see(a_pod("web"))
-
-    await scheduler.schedule()
+    scheduler = await tried(a_binder(failing(), ignorable=ignorable), BOUND)
 
     assert scheduler.world.asked == [], "nothing is bound twice"
     assert scheduler.world.notes("Scheduled") == ["Successfully assigned default/web to n0"]
@@ -87,10 +79,7 @@ async def test_a_lost_answer_is_settled_by_a_read(ignorable: bool) -> None:
     [(ELSEWHERE, "the pod is bound to node 'n9'"), (None, "the pod is gone"), (UNBOUND, "it is away")],
 )
 async def test_what_the_read_finds_otherwise_ends_the_binding(found: FoundPod | None, text: str) -> None:
-    scheduler = with_a_node(a_binder(failing()), found)
-    scheduler.see(a_pod("web"))
-
-    await scheduler.schedule()
+    scheduler = await tried(a_binder(failing()), found)
 
     assert scheduler.world.written(Unschedulable)[-1].message == text
     assert not scheduler.cache.is_assumed("default/web")
@@ -136,10 +125,7 @@ async def test_a_node_that_changed_is_not_bound_to() -> None:
 
 async def test_a_binding_that_was_only_talked_about_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extender_binding, "CONFIRM_SECONDS", (0.0, 0.0))
-    scheduler = with_a_node(a_binder())
-    scheduler.see(a_pod("web"))
-
-    await scheduler.schedule()
+    scheduler = await tried(a_binder())
 
     assert not scheduler.cache.is_assumed("default/web")
     assert scheduler.where("default/web") == "active"
@@ -150,10 +136,7 @@ async def test_one_that_the_watch_has_yet_to_show_is_not(
     monkeypatch: pytest.MonkeyPatch, found: FoundPod | None
 ) -> None:
     monkeypatch.setattr(extender_binding, "CONFIRM_SECONDS", (0.0,))
-    scheduler = with_a_node(a_binder(), found)
-    scheduler.see(a_pod("web"))
-
-    await scheduler.schedule()
+    scheduler = await tried(a_binder(), found)
 
     assert scheduler.cache.is_assumed("default/web")
     assert scheduler.where("default/web") == ""
