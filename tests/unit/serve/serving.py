@@ -1,6 +1,7 @@
 """A server on a port of this machine, and clients for it."""
 
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -92,6 +93,19 @@ class Served:
         response = await self._session.request(method, url, headers=headers, data=body)
         await response.read()
         return response
+
+    async def slow_reader(self, path: str) -> asyncio.StreamWriter:
+        """The connection of one who asks, and reads the first byte of the answer; sockets keep little of the rest."""
+        small = socket.socket()
+        small.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        small.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(small, ("127.0.0.1", self.server.port))
+        reader, writer = await asyncio.open_connection(
+            sock=small, ssl=self.any_certificate, server_hostname="", limit=4096
+        )
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        await reader.readexactly(1)
+        return writer
 
 
 @asynccontextmanager

@@ -3,6 +3,7 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 import trustme
 from cryptography import x509
@@ -65,21 +66,16 @@ async def test_without_a_token_nobody_in_particular_asks() -> None:
     assert setup.reviews.tokens == []
 
 
-async def test_who_is_known_is_in_the_group_of_all_who_are() -> None:
-    setup = Setup(t=User(username="jane", groups=("devs",)))
-
-    assert (await setup.user("t")).groups == ("devs", "system:authenticated")
-
-
 @pytest.mark.parametrize(
-    "user",
+    ("user", "groups"),
     [
-        User(username="jane", groups=("system:authenticated",)),
-        User(username="system:anonymous", groups=("system:unauthenticated",)),
+        (User(username="jane", groups=("devs",)), ("devs", "system:authenticated")),
+        (User(username="jane", groups=("system:authenticated",)), ("system:authenticated",)),
+        (User(username="system:anonymous", groups=("system:unauthenticated",)), ("system:unauthenticated",)),
     ],
 )
-async def test_a_group_that_says_so_already_is_enough(user: User) -> None:
-    assert await Setup(t=user).user("t") == user
+async def test_who_is_known_is_in_the_group_of_all_who_are(user: User, groups: tuple[str, ...]) -> None:
+    assert await Setup(t=user).user("t") == msgspec.structs.replace(user, groups=groups)
 
 
 async def test_an_answer_is_kept_for_its_time() -> None:
@@ -169,24 +165,17 @@ async def test_an_answer_that_does_not_come_is_waited_for_in_vain(monkeypatch: p
     assert setup.reviews.at_once == 0
 
 
-def test_a_certificate_names_its_user_by_common_name_and_organizations() -> None:
-    certificate = a_certificate(
-        (NameOID.ORGANIZATION_NAME, "devs"), (NameOID.COMMON_NAME, "jane"), (NameOID.ORGANIZATION_NAME, "ops")
-    )
+def test_a_certificate_names_its_user_by_common_name_and_organizations_and_may_have_a_uid() -> None:
+    names = (NameOID.ORGANIZATION_NAME, "devs"), (NameOID.COMMON_NAME, "jane"), (NameOID.ORGANIZATION_NAME, "ops")
 
-    user = user_of(certificate, NOW)
+    user, with_uid = (user_of(a_certificate(*names, *uid), NOW) for uid in ((), [(authentication.UID_OID, "1234")]))
 
     assert user is not None
     assert (user.username, user.uid, user.groups) == ("jane", "", ("devs", "ops"))
     (credential,) = user.extra["authentication.kubernetes.io/credential-id"]
     assert credential.startswith("X509SHA256=")
-
-
-def test_a_certificate_may_have_a_uid() -> None:
-    user = user_of(a_certificate((NameOID.COMMON_NAME, "jane"), (authentication.UID_OID, "1234")), NOW)
-
-    assert user is not None
-    assert user.uid == "1234"
+    assert with_uid is not None
+    assert with_uid.uid == "1234"
 
 
 def test_a_certificate_without_a_name_is_nobodys() -> None:

@@ -21,11 +21,14 @@ class Setup:
         return (await self.authorization.verdict(user, path, verb)).allowed
 
 
-@pytest.mark.parametrize("path", HEALTH)
-async def test_health_needs_no_right(path: str) -> None:
+ROOT = User(username="root", groups=("system:masters",))
+
+
+@pytest.mark.parametrize(("user", "path"), [*((ANONYMOUS, path) for path in HEALTH), (ROOT, "/metrics")])
+async def test_health_needs_no_right_and_administrators_need_not_be_asked_about(user: User, path: str) -> None:
     setup = Setup()
 
-    assert await setup.may(ANONYMOUS, path)
+    assert await setup.may(user, path)
     assert setup.reviews.accesses == []
 
 
@@ -55,13 +58,6 @@ async def test_paths_may_be_patterns(allowed: str, path: str, may: bool) -> None
 def test_a_star_elsewhere_is_a_config_error() -> None:
     with pytest.raises(ConfigError, match=r"--authorization-always-allow-paths: only trailing \* allowed in '/a\*/b'"):
         Setup("/a*/b")
-
-
-async def test_administrators_need_not_be_asked_about() -> None:
-    setup = Setup()
-
-    assert await setup.may(User(username="root", groups=("system:masters",)), "/metrics")
-    assert setup.reviews.accesses == []
 
 
 async def test_permissions_and_refusals_are_kept_for_their_own_times() -> None:

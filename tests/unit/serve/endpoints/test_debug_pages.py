@@ -78,21 +78,14 @@ async def test_one_profile_is_taken_at_a_time_and_the_next_one_after_it() -> Non
     assert (first_answer[0], third[0]) == (200, 200)
 
 
-async def test_who_may_not_see_it_gets_none() -> None:
+@pytest.mark.parametrize(("is_on", "always_allow", "status"), [(True, "/livez", 403), (False, "*", 404)])
+async def test_without_the_right_or_with_profiling_off_there_is_none(
+    is_on: bool, always_allow: str, status: int
+) -> None:
     looking = Looking()
-    async with served(looking, always_allow="/livez") as server:
-        status, _ = await server.get(PATH)
+    async with served(looking, is_on=is_on, always_allow=always_allow) as server:
+        assert (await server.get(PATH))[0] == status
 
-    assert status == 403
-    assert looking.seconds == []
-
-
-async def test_with_profiling_off_there_is_no_such_page() -> None:
-    looking = Looking()
-    async with served(looking, is_on=False) as server:
-        status, _ = await server.get(PATH)
-
-    assert status == 404
     assert looking.seconds == []
 
 

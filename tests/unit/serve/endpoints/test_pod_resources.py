@@ -39,21 +39,19 @@ async def shown(pod: Pod) -> Shown:
     return found
 
 
-async def test_a_pod_is_shown_with_its_node_scheduler_and_priority() -> None:
-    pod = a_pod({"requests": {"cpu": "250m"}}, schedulerName="mine", priority=7)
+async def test_a_pod_is_shown_with_its_node_scheduler_and_priority_if_it_has_them() -> None:
+    text = await text_of(
+        a_pod({"requests": {"cpu": "250m"}}, schedulerName="mine", priority=7),
+        a_pod({"limits": {"memory": "1Gi"}}, name="other", node=""),
+    )
 
     assert (
         'kube_pod_resource_request{namespace="team",node="n1",pod="web",priority="7",resource="cpu",scheduler="mine",'
         'unit="cores"} 0.25\n'
-    ) in await text_of(pod)
-
-
-async def test_a_pod_without_priority_or_node_has_empty_ones() -> None:
-    text = await text_of(a_pod({"limits": {"memory": "1Gi"}}, node=""))
-
-    assert 'node="",pod="web",priority="",resource="memory"' in text
+    ) in text
+    assert 'node="",pod="other",priority="",resource="memory"' in text
     assert "# TYPE kube_pod_resource_limit gauge\n" in text
-    assert text.endswith("# TYPE kube_pod_resource_request gauge\n")
+    assert "# TYPE kube_pod_resource_request gauge\n" in text
 
 
 async def test_resources_have_the_units_of_kube_scheduler() -> None:

@@ -34,9 +34,6 @@ async def test_what_is_no_number_of_seconds_is_refused(seconds: str) -> None:
     assert await Recordings(FakeRecorder())({"seconds": seconds}) is BAD_SECONDS
 
 
-async def test_one_recording_goes_on_at_a_time() -> None:
+async def test_one_recording_goes_on_at_a_time_and_who_does_not_lead_has_nothing_to_record() -> None:
     assert await Recordings(FakeRecorder(is_busy=True))({}) is BUSY
-
-
-async def test_a_replica_that_does_not_lead_has_nothing_to_record() -> None:
     assert await Recordings(FakeRecorder(is_leading=False))({}) is NOT_LEADING

@@ -203,6 +203,12 @@ def a_page(scheduler: EngineUnderTest, leader: Leader | None = None) -> ClusterP
     return ClusterPage(scheduler.engine, Metrics(), about, lambda: {"kind": "Config"}, 0.0)
 
 
+async def told_of(scheduler: EngineUnderTest, page: str, **query: str) -> Any:
+    body = (await a_page(scheduler).queried[f"{PATH}{page}"](query)).body
+    assert isinstance(body, bytes)
+    return json.loads(body)
+
+
 @pytest.mark.parametrize("page", ["live", "node", "configuration"])
 async def test_a_replica_that_stands_by_says_so_in_what_the_leader_knows_best(page: str) -> None:
     leader = Leader()
@@ -218,10 +224,8 @@ async def test_a_node_is_told_with_its_largest_pods() -> None:
     scheduler.see(a_node("n", cpu="4", labels={"topology.kubernetes.io/zone": "z"}))
     scheduler.see(*(a_pod(f"p{i}", uid=f"u{i}", node_name="n", requests={"cpu": f"{i}m"}) for i in range(105)))
 
-    answer = await a_page(scheduler).queried[f"{PATH}node"]({"name": "n"})
+    node = await told_of(scheduler, "node", name="n")
 
-    assert isinstance(answer.body, bytes)
-    node = json.loads(answer.body)
     assert (node["zone"], node["podCount"], len(node["pods"])) == ("z", 105, 100)
     assert node["pods"][0] == {
         "namespace": "default", "name": "p104", "cpu": 104, "memory": 0, "priority": 0, "deleting": False,
@@ -237,10 +241,8 @@ async def test_a_node_that_is_not_there_is_one_sentence(query: dict[str, str]) -
 
 
 async def test_the_configuration_is_told_with_its_plugins() -> None:
-    answer = await a_page(an_engine()).queried[f"{PATH}configuration"]({})
+    document = await told_of(an_engine(), "configuration")
 
-    assert isinstance(answer.body, bytes)
-    document = json.loads(answer.body)
     (profile,) = document["profiles"]
     assert {"name": "NodeResourcesFit", "weight": 1} in profile["points"]["score"]
     assert {"name": "NodeResourcesFit"} in profile["points"]["filter"]

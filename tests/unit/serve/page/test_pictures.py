@@ -39,6 +39,7 @@ async def test_a_refused_pod_is_told_with_who_refused_it_and_why() -> None:
 
     parts = await parts_of(QueuePicture(scheduler.engine, 100.0))
 
+    assert "groups" not in parts
     (pod,) = parts["unschedulable"]["pods"]
     assert (pod["namespace"], pod["name"], pod["attempts"]) == ("default", "web", 1)
     assert pod["plugins"] == ["NodeResourcesFit"]
@@ -167,8 +168,7 @@ def test_plugins_are_told_by_what_they_cost() -> None:
     assert (first["plugin"], first["calls"], round(first["mean"], 3)) == ("Dear", 2, 0.2)
     assert (second["plugin"], second["isMore"]) == ("Cheap", False)
 
-
-def test_no_mean_is_above_a_p99_that_is_not_said_to_be_more() -> None:
+    # No mean is above a p99 that is not said to be more.
     metrics = Metrics()
     for seconds in (0.001, 0.05, 0.3):
         metrics.plugin_execution_duration.labels("Slow", "Bind", "Success").observe(seconds)
@@ -204,9 +204,3 @@ async def test_groups_whose_pods_wait_are_a_part_of_their_own_with_the_sentence(
         ("large", ["unschedulable"], "3 pods are needed at once: 2 of 3 fit; 1 does not: Insufficient cpu (on 1 node)"),
         ("small", ["incomplete"], "2 pods are needed at once, and there is 1"),
     ]
-
-
-async def test_without_groups_there_is_no_such_part() -> None:
-    parts = await parts_of(QueuePicture((await refused("web")).engine, 0.0))
-
-    assert "groups" not in parts

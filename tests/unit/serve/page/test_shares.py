@@ -91,6 +91,7 @@ async def test_usage_is_kept_from_look_to_look() -> None:
     looks = Looks()
     await looks.find(a_share("a", 10))
     await looks.find(a_share("a", 20), a_share("b", 1))
+    assert await looks.history.look() == b"", "no sample before the next look"
     await looks.find(a_share("a", 30), a_share("b", 2))
 
     assert await looks.used("a") == {"cpu": [10, 20, 30]}
@@ -101,38 +102,37 @@ async def test_usage_is_kept_from_look_to_look() -> None:
     assert past["resources"][0]["waiting"] == [5] * 3
 
 
-async def test_the_page_takes_no_sample_before_the_next_look() -> None:
-    looks = Looks()
-    await looks.find(a_share("a", 10))
+@pytest.mark.parametrize(
+    ("looks", "used"),
+    [
+        pytest.param(
+            [[a_share("a", number)] for number in range(300)],
+            {"cpu": list(range(180, 300))},
+            id="samples are kept for an hour",
+        ),
+        pytest.param(
+            [[a_share("a", 7)], [ShareReport(name="a", source="shares")], [a_share("a", 8, "memory")]],
+            {"cpu": [7, 0, 0], "memory": [None, None, 8]},
+            id="a resource of which a share has nothing any more is zero",
+        ),
+        pytest.param(
+            [[a_share("a", 7, f"example.com/{number}")] for number in range(50)],
+            {f"example.com/{i}": [*[None] * i, 7, *[0] * (49 - i)] for i in range(page_shares.MAX_RESOURCES)},
+            id="resources that change all the time are bounded",
+        ),
+        pytest.param(
+            [[a_share("a", 7), a_share("b")], [a_share("b")], [a_share("a", 8), a_share("b")]],
+            {"cpu": [None, None, 8]},
+            id="a share that is gone is forgotten",
+        ),
+    ],
+)
+async def test_what_is_kept_of_looks(looks: list[list[ShareReport]], used: dict[str, list[int | None]]) -> None:
+    kept = Looks()
+    for shares in looks:
+        await kept.find(*shares)
 
-    assert await looks.history.look() == b""
-    assert await looks.used("a") == {"cpu": [10]}
-
-
-async def test_samples_are_kept_for_an_hour() -> None:
-    looks = Looks()
-    for number in range(300):
-        await looks.find(a_share("a", number))
-
-    assert await looks.used("a") == {"cpu": list(range(180, 300))}
-
-
-async def test_a_resource_of_which_a_share_has_nothing_any_more_is_zero() -> None:
-    looks = Looks()
-    await looks.find(a_share("a", 7))
-    await looks.find(ShareReport(name="a", source="shares"))
-    await looks.find(a_share("a", 8, "memory"))
-
-    assert await looks.used("a") == {"cpu": [7, 0, 0], "memory": [None, None, 8]}
-
-
-async def test_a_share_that_is_gone_is_forgotten() -> None:
-    looks = Looks()
-    await looks.find(a_share("a", 7), a_share("b"))
-    await looks.find(a_share("b"))
-    await looks.find(a_share("a", 8), a_share("b"))
-
-    assert await looks.used("a") == {"cpu": [None, None, 8]}
+    assert await kept.used("a") == used
 
 
 async def test_no_more_is_kept_than_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,14 +143,6 @@ async def test_no_more_is_kept_than_may_be(monkeypatch: pytest.MonkeyPatch) -> N
 
     await looks.find(a_share("b"), a_share("c"))
     assert list(await looks.used("c")) == ["cpu"]
-
-
-async def test_resources_of_a_share_that_change_all_the_time_are_bounded() -> None:
-    looks = Looks()
-    for number in range(50):
-        await looks.find(a_share("a", resource=f"example.com/{number}"))
-
-    assert len(await looks.used("a")) == page_shares.MAX_RESOURCES
 
 
 @pytest.mark.parametrize(

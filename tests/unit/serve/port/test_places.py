@@ -29,61 +29,48 @@ class Setup:
         return list(places)
 
 
-def test_up_to_the_limit_everybody_is_admitted() -> None:
+@pytest.mark.parametrize(
+    ("places", "comes", "admitted", "evicted"),
+    [
+        pytest.param([FakePlace(f"a{i // 3}") for i in range(5)], FakePlace("a1"), True, [], id="up to the limit"),
+        pytest.param(
+            [*(FakePlace("a", since) for since in (5.0, 1.0, 3.0)), FakePlace("b")],
+            FakePlace("a", 9.0),
+            True,
+            [1],
+            id="an address with its share loses the connection that is quiet for longest",
+        ),
+        pytest.param(
+            [*(FakePlace("greedy", 8.0 + i) for i in range(3)), *(FakePlace(f"m{i}") for i in range(3))],
+            FakePlace("kubelet"),
+            True,
+            [0],
+            id="without a place the address with most connections loses one",
+        ),
+        pytest.param(
+            [FakePlace("a", 1.0), FakePlace("a", 2.0, has_spoken=False), FakePlace("a", 3.0, has_spoken=False)],
+            FakePlace("a", 4.0, has_spoken=False),
+            True,
+            [1],
+            id="who has not said a byte goes before who has",
+        ),
+        pytest.param(
+            [FakePlace("a", None) for _ in range(3)],
+            FakePlace("a"),
+            False,
+            [],
+            id="requests under way are never ended for others",
+        ),
+    ],
+)
+def test_who_has_a_place(places: list[FakePlace], comes: FakePlace, admitted: bool, evicted: list[int]) -> None:
     setup = Setup()
+    setup.fill(*places)
 
-    taken = setup.fill(*(FakePlace(f"a{i // 3}") for i in range(6)))
-
-    assert len(setup.places) == 6
-    assert not any(place.evicted for place in taken)
-
-
-def test_an_address_with_its_share_loses_the_connection_that_is_quiet_for_longest() -> None:
-    setup = Setup()
-    mine = setup.fill(*(FakePlace("a", quiet_since=since) for since in (5.0, 1.0, 3.0)))
-    (other,) = setup.fill(FakePlace("b", quiet_since=0.0))
-
-    admitted = setup.places.admit(FakePlace("a", quiet_since=9.0))
-
-    assert admitted
-    assert [place.evicted for place in (*mine, other)] == [False, True, False, False]
-
-
-def test_without_a_place_the_address_with_most_connections_loses_one() -> None:
-    setup = Setup()
-    greedy = setup.fill(*(FakePlace("greedy", quiet_since=8.0 + i) for i in range(3)))
-    modest = setup.fill(*(FakePlace(f"m{i}", quiet_since=0.0) for i in range(3)))
-
-    admitted = setup.places.admit(FakePlace("kubelet"))
-
-    assert admitted
-    assert [place.evicted for place in greedy] == [True, False, False]
-    assert not any(place.evicted for place in modest)
-    assert len(setup.places) == 6
-
-
-def test_who_has_not_said_a_byte_goes_before_who_has() -> None:
-    setup = Setup()
-    probe, silent, _ = setup.fill(
-        FakePlace("a", quiet_since=1.0),
-        FakePlace("a", quiet_since=2.0, has_spoken=False),
-        FakePlace("a", quiet_since=3.0, has_spoken=False),
-    )
-
-    setup.places.admit(FakePlace("a", quiet_since=4.0, has_spoken=False))
-
-    assert (probe.evicted, silent.evicted) == (False, True)
-
-
-def test_requests_under_way_are_never_ended_for_others() -> None:
-    setup = Setup()
-    busy = setup.fill(*(FakePlace("a", quiet_since=None) for _ in range(3)))
-
-    admitted = setup.places.admit(FakePlace("a"))
-
-    assert not admitted
-    assert not any(place.evicted for place in busy)
-    assert (len(setup.places), setup.places.busy) == (3, 3)
+    assert setup.places.admit(comes) is admitted
+    assert [number for number, place in enumerate(places) if place.evicted] == evicted
+    assert len(setup.places) == len(places) + admitted - len(evicted)
+    assert setup.places.busy == sum(place.quiet_since is None for place in places)
 
 
 def test_a_connection_that_has_ended_leaves_its_place_once() -> None:

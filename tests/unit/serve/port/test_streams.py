@@ -1,7 +1,6 @@
 """Answers that go on: who gets one, when it ends, and that it never waits for a reader with all its bytes in memory."""
 
 import asyncio
-import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -199,15 +198,7 @@ def test_a_reader_who_takes_nothing_is_cut_off_and_little_is_made_for_it(
 async def _a_slow_reader() -> int:
     source = Source(chunk=32 * 1024 * b"x")
     async with streaming(source, replace(DEFAULTS, chunk_seconds=4 * SOON)) as served:
-        small = socket.socket()
-        small.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        small.setblocking(False)
-        await asyncio.get_running_loop().sock_connect(small, ("127.0.0.1", served.server.port))
-        reader, writer = await asyncio.open_connection(
-            sock=small, ssl=any_certificate(), server_hostname="", limit=4096
-        )
-        writer.write(f"GET {PATH} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-        await reader.readexactly(1)
+        writer = await served.slow_reader(PATH)
         await source.until(lambda: source.ended == 1)
         writer.transport.abort()
 
