@@ -71,16 +71,18 @@ def affinity(kind: str, key: str, **labels: str) -> objects.Affinity:
 ZONES = [a_node(f"n{i}", labels={ZONE: "ab"[i % 2], HOSTNAME: f"n{i}"}) for i in range(4)]
 
 
-def test_what_would_be_missing_without_any_pod_there_does_not_count_the_pods() -> None:
-    scheduler = a_cluster(a_node("n", cpu="2"), a_pod("other", requests={"cpu": 1}, node_name="n"))
-    document = explained(scheduler, a_pod(requests={"cpu": 4}))
-    assert facts(document) == [(1, ["3 cpu short of 4, 2 of it even without any pod there"])]
-
-
-def test_a_node_that_is_large_enough_is_not_said_to_be_too_small_when_another_resource_is_missing() -> None:
-    scheduler = a_cluster(a_node("n", cpu="2"), a_pod("other", requests={"cpu": 2}, node_name="n"))
-    document = explained(scheduler, a_pod(requests={"cpu": 1, "example.com/gpu": 1}))
-    assert facts(document) == [(1, ["1 cpu short of 1", "has no example.com/gpu"])]
+@pytest.mark.parametrize(
+    ("used", "requests", "expected"),
+    [
+        ({"cpu": 1}, {"cpu": 4}, ["3 cpu short of 4, 2 of it even without any pod there"]),
+        ({"cpu": 2}, {"cpu": 1, "example.com/gpu": 1}, ["1 cpu short of 1", "has no example.com/gpu"]),
+    ],
+)
+def test_what_would_be_missing_without_any_pod_there_does_not_count_the_pods(
+    used: Any, requests: Any, expected: list[str]
+) -> None:
+    scheduler = a_cluster(a_node("n", cpu="2"), a_pod("other", requests=used, node_name="n"))
+    assert facts(explained(scheduler, a_pod(requests=requests))) == [(1, expected)]
 
 
 def test_a_request_that_no_node_offers_can_be_dropped() -> None:
@@ -96,10 +98,6 @@ def test_the_request_of_an_init_container_is_lowered() -> None:
     assert found["patch"] == [
         {"op": "replace", "path": "/spec/initContainers/0/resources/requests/cpu", "value": "3000m"}
     ]
-
-
-def test_one_more_node_helps_where_the_only_one_is_cordoned() -> None:
-    assert "one more node like n would do" in helps(explained(a_cluster(a_node("n", unschedulable=True)), a_pod()))
 
 
 def test_one_change_is_suggested_that_removes_two_obstacles() -> None:
@@ -473,8 +471,9 @@ def test_nodes_that_differ_only_in_the_pods_that_are_in_the_way_are_one_group() 
     assert facts(explained(a_cluster(*nodes, *others), pod)) == [(3, [fact])]
 
 
-def test_the_only_node_is_named() -> None:
+def test_the_only_node_is_named_and_one_more_like_it_helps() -> None:
     document = explained(a_cluster(a_node("n", unschedulable=True)), a_pod())
+    assert "one more node like n would do" in helps(document)
     assert reason(document) == "the only node, n, does not take it: cordoned"
 
 
@@ -518,11 +517,8 @@ def test_asking_changes_nothing() -> None:
         assert scheduler.count("scheduler_plugin_evaluation_total", **labels) == 0
 
 
-def test_a_screen_shows_no_control_characters() -> None:
+def test_a_screen_is_as_wide_as_it_may_be_and_shows_no_control_characters() -> None:
     assert printable("web\x1b[31m\n\u202e\u200bé") == "web\\x1b[31m\\n\\u202e\\u200bé"
-
-
-def test_a_screen_is_as_wide_as_it_may_be() -> None:
     scheduler = a_cluster(*(a_node(f"a-node-with-a-rather-long-name-{i}", taints=[GPU]) for i in range(9)))
     for width in (40, 60, 120):
         lines = list(lines_of(on_screen(explained(scheduler, a_pod())), Screen(width)))

@@ -106,6 +106,7 @@ async def test_those_that_have_a_node_already_are_counted() -> None:
 
     report = await about(groups)
 
+    assert (report.state, report.scheduled) == ("partly placed", 4)
     assert report.text.startswith("3 pods are needed at once, 3 of them have a node: 1 of 2 gets a node; 1 does not:")
 
 
@@ -172,23 +173,16 @@ async def test_a_group_of_the_same_name_that_came_later_has_no_history() -> None
     assert report.at == ""
 
 
-async def test_a_group_that_no_pod_names_has_near_names() -> None:
+async def test_a_group_that_no_pod_names_has_near_names_and_without_groups_there_is_none() -> None:
     groups = Groups()
     groups.create()
     groups.pods(1)
 
     report = await about(groups, "gg")
-
-    assert (report.found, report.near) == (False, ["default/g"])
-
-
-async def test_without_groups_there_is_none() -> None:
-    groups = Groups()
     groups.engine.group_parts.are_on = False
 
-    report = await about(groups)
-
-    assert not report.found
+    assert (report.found, report.near) == (False, ["default/g"])
+    assert not (await about(groups)).found
 
 
 async def test_a_pod_is_explained_with_its_group() -> None:

@@ -12,7 +12,6 @@ from scheduler.explain.documents import PodReport, ShareEstimate, ShareWait, Sug
 from scheduler.explain.explainer import Explainer
 from scheduler.explain.screen import PLAIN, lines_of, lines_of_group
 from scheduler.framework.shares import DeclaredShare
-from tests.unit.cycle.fakes import newer
 from tests.unit.quota.kueue_objects import a_flavor
 from tests.unit.quota.waiting.shares import Sharing
 from tests.unit.quota.waiting.test_groups import Stage
@@ -76,21 +75,17 @@ async def borrowed() -> tuple[Sharing, fw.Pod]:
     return stage, waiting
 
 
-async def test_the_ancestor_that_lacks_something_and_who_borrows_it_are_named() -> None:
+async def test_the_ancestor_that_lacks_something_and_who_borrows_it_are_named_with_what_would_help() -> None:
     stage, waiting = await borrowed()
+    used = stage.used("team-a"), stage.used("company")
 
-    share = await wait_of(stage, waiting)
+    report = await about(stage, waiting)
 
+    share = report.share
+    assert isinstance(share, ShareWait)
     assert (share.name, share.source) == ("team-b", "shares")
     assert share.lacks == ["1 cpu more than company has: team-a borrows 2"]
     assert share.text.startswith('share "team-b" has no space: 1 of cpu more than "company" has')
-
-
-async def test_a_higher_guarantee_is_tried_and_so_is_the_end_of_the_least_important_borrower() -> None:
-    stage, waiting = await borrowed()
-
-    share = await wait_of(stage, waiting)
-
     assert texts(share.suggestions) == [
         "raise the minimum of team-b to 3 cpu",
         "raise the minimum of company to 1 cpu",
@@ -98,6 +93,18 @@ async def test_a_higher_guarantee_is_tried_and_so_is_the_end_of_the_least_import
     ]
     assert [each.count for each in share.suggestions] == [1, 1, 1]
     assert share.suggestions[2].command == "kubectl delete pod --namespace a a-0"
+    found = estimate(share)
+    assert (found.seconds, found.running, found.silent) == (None, 4, 4)
+    assert found.text == (
+        "unknown: 4 of the 4 pods that could leave what it lacks say nothing of that, or run longer than they said"
+    )
+    lines = list(lines_of(report, PLAIN))
+    first = lines.index("NO SPACE IN ITS SHARE, team-b")
+    assert lines[first + 1] == "  1 cpu more than company has: team-a borrows 2"
+    assert lines[first + 2].startswith("  wait: unknown: 4 of the 4 pods")
+    assert "WHAT WOULD MAKE SPACE IN ITS SHARE, each tried out" in lines
+    assert "  delete 1 pod of team-a (a/a-0)" in lines
+    assert (stage.used("team-a"), stage.used("company")) == used, "nothing that was tried stays"
 
 
 async def test_what_nodes_do_not_take_is_said() -> None:
@@ -185,17 +192,6 @@ async def test_the_wait_lasts_until_enough_of_those_that_say_so_have_ended() -> 
     )
 
 
-async def test_an_estimate_without_ground_is_none() -> None:
-    stage, waiting = await borrowed()
-
-    found = estimate(await wait_of(stage, waiting))
-
-    assert (found.seconds, found.running, found.silent) == (None, 4, 4)
-    assert found.text == (
-        "unknown: 4 of the 4 pods that could leave what it lacks say nothing of that, or run longer than they said"
-    )
-
-
 async def test_a_group_that_lacks_nodes_and_quota_says_so_with_what_makes_space_in_its_share() -> None:
     stage = Stage("3")
     stage.a_group("g", 4, 4, requests={"cpu": "20"})
@@ -272,25 +268,3 @@ async def test_a_pod_with_room_in_its_share_has_no_such_section() -> None:
     await stage.schedule()
 
     assert (await about(stage, pod)).share is msgspec.UNSET
-
-
-async def test_it_reads_from_the_lack_to_what_would_help() -> None:
-    stage, waiting = await borrowed()
-
-    lines = list(lines_of(await about(stage, waiting), PLAIN))
-
-    first = lines.index("NO SPACE IN ITS SHARE, team-b")
-    assert lines[first + 1] == "  1 cpu more than company has: team-a borrows 2"
-    assert lines[first + 2].startswith("  wait: unknown: 4 of the 4 pods")
-    assert "WHAT WOULD MAKE SPACE IN ITS SHARE, each tried out" in lines
-    assert "  delete 1 pod of team-a (a/a-0)" in lines
-
-
-async def test_nothing_that_was_tried_stays() -> None:
-    stage, waiting = await borrowed()
-    before = stage.used("team-a"), stage.used("company")
-
-    await about(stage, waiting)
-
-    assert (stage.used("team-a"), stage.used("company")) == before
-    stage.under_test.see(newer(waiting, labels={"any": "label"}))

@@ -53,7 +53,7 @@ async def test_a_share_shows_how_it_stands_in_an_order_that_compares_shares(orde
         assert [each and (each.order, each.value) for each in shown] == [(order, pytest.approx(standing)), (order, 0.0)]
 
 
-async def test_a_parent_shows_all_that_is_below_it() -> None:
+async def test_a_parent_shows_all_that_is_below_it_however_much_pods_ask_for() -> None:
     stage = Sharing(COMPANY, A, B)
     stage.pods(6, "a")
     stage.pods(1, "b")
@@ -63,6 +63,12 @@ async def test_a_parent_shows_all_that_is_below_it() -> None:
 
     assert found["company"].resources == [ShareAmounts("cpu", 4000, None, 4000, 0, 0, 3000)]
     assert found["company"].waiting == 3
+
+    for number in range(3):
+        stage.pod(f"huge-{number}", requests={"cpu": str(2**53)})
+    await stage.schedule()
+    report = await Explainer(stage.engine, stage.clock).about_shares()
+    assert b'"waiting":9223372036854775807' in to_json(msgspec.to_builtins(report))
 
 
 async def test_quotas_that_cannot_be_used_say_why_and_who_waits() -> None:
@@ -95,14 +101,3 @@ async def test_without_the_plugin_there_is_nothing_to_show() -> None:
     report = await Explainer(engine.engine, engine.clock).about_shares()
 
     assert (report.found, report.state, report.shares) == (False, "off", ())
-
-
-async def test_what_many_pods_ask_for_fits_into_an_answer() -> None:
-    stage = Sharing(COMPANY, A, B)
-    for number in range(3):
-        stage.pod(f"huge-{number}", requests={"cpu": str(2**53)})
-    await stage.schedule()
-
-    report = await Explainer(stage.engine, stage.clock).about_shares()
-
-    assert b'"waiting":9223372036854775807' in to_json(msgspec.to_builtins(report))
