@@ -55,8 +55,6 @@ class LeaseWatch:
 
     async def _watch(self) -> None:
         """Watch until the stream ends. Raises what aiohttp raises, and ValueError for anything but an event."""
-        session = await self._client.authorized_session()
-        credentials = self._client.credentials
         path = f"/apis/coordination.k8s.io/v1/namespaces/{self._lock.namespace}/leases"
         # Without a resourceVersion it begins with the object as it is.
         query = {
@@ -64,14 +62,7 @@ class LeaseWatch:
             "fieldSelector": f"metadata.name={self._lock.name}",
             "timeoutSeconds": str(SERVER_SECONDS),
         }
-        async with session.get(
-            credentials.identity.server + path,
-            params=query,
-            timeout=self._timeout,
-            allow_redirects=False,
-            server_hostname=credentials.identity.server_hostname,
-            ssl=credentials.ssl_context,
-        ) as response:
+        async with await self._client.request("GET", path, params=query, timeout=self._timeout) as response:
             if response.status == 401:
                 await self._client.authorized_session(rejected=True)
             response.raise_for_status()

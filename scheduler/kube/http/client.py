@@ -19,10 +19,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from types import TracebackType
-from typing import Final, Self, TypeAlias, TypeVar
+from typing import Any, Final, Self, TypeAlias, TypeVar
 
 import aiohttp
 import msgspec
+from yarl import URL
 
 from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.framework.errors import ClusterError, ConfigError
@@ -203,6 +204,21 @@ class Client:
         self._adopt()
         return self.session
 
+    async def request(self, method: str, url: str | URL, **options: Any) -> aiohttp.ClientResponse:
+        """Ask with the newest credentials, whatever the limits; leave the answer open, for streams.
+
+        `url`: the path, if it is a text. Raises what aiohttp raises.
+        """
+        session, identity = await self.authorized_session(), self._credentials.identity
+        return await session.request(
+            method,
+            url if isinstance(url, URL) else identity.server + url,
+            server_hostname=identity.server_hostname,
+            ssl=self._credentials.ssl_context,
+            allow_redirects=False,  # other servers do not know us
+            **options,
+        )
+
     async def call(self, operation: Operation, path: str, body: bytes | None = None) -> Reply:
         """Make one call within its limit. Raises NotSent or AnswerLost if there is no answer."""
         outcome = await self.attempt(operation, path, body)
@@ -260,7 +276,7 @@ class Client:
         if connections is not None and operation.verb != "GET" and is_plain(path):
             reply = await self._write(connections, operation, path, body or b"", may_send)
         else:
-            reply = await self._request(self.session, operation, path, body, may_send)
+            reply = await self._request(operation, path, body, may_send)
         if reply.status == 401:
             self.access.refused("HTTP 401")
             await self.authorized_session(rejected=True)
@@ -286,29 +302,16 @@ class Client:
             raise AnswerLost(f"{operation.verb} {path}: {reason_of(error)}") from error
         return Reply(answer.status, answer.body, _seconds(answer.retry_after) if answer.retry_after else 0.0)
 
-    async def _request(
-        self,
-        session: aiohttp.ClientSession,
-        operation: Operation,
-        path: str,
-        body: bytes | None,
-        may_send: MayWrite | None,
-    ) -> Reply:
+    async def _request(self, operation: Operation, path: str, body: bytes | None, may_send: MayWrite | None) -> Reply:
         headers = {"Content-Type": operation.content_type} if operation.content_type else {}
         fenced = None
         if may_send is not None:
             fenced = _FencedBody(body or b"", may_send)
             headers["Content-Length"] = str(len(body or b""))
         try:
-            async with session.request(
-                operation.verb,
-                self._credentials.identity.server + path,
-                data=body if fenced is None else fenced.chunks(),
-                headers=headers,
-                timeout=self._timeout(operation.timeout),
-                allow_redirects=False,
-                server_hostname=self._credentials.identity.server_hostname,
-                ssl=self._credentials.ssl_context,
+            data, timeout = body if fenced is None else fenced.chunks(), self._timeout(operation.timeout)
+            async with await self.request(
+                operation.verb, path, data=data, headers=headers, timeout=timeout
             ) as response:
                 content = await content_of(response)
                 return Reply(response.status, content, _seconds(response.headers.get("Retry-After")))

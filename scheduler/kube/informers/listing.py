@@ -120,12 +120,7 @@ class Lister:
                 if not more or was_later:
                     raise Expired(f"listing {resource.name}: {reply.message}")
                 continue
-            if not reply.ok:
-                raise BadStatus(f"listing {resource.name}", reply)
-            try:
-                page = _decoder.decode(reply.body)
-            except Unreadable as error:
-                raise ClusterError(f"listing {resource.name}: {error}") from error
+            page = reply.read(_decoder, f"listing {resource.name}")
             if not page.kind.endswith("List"):
                 raise ClusterError(f"listing {resource.name}: this is no list: {page.kind or 'it has no kind'}")
             yield Page(page.kind.removesuffix("List"), page.items or [], msgspec.Raw(reply.body), is_later)

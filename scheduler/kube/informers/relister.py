@@ -293,7 +293,8 @@ class Relister:
         version = ""
         async for page in self._pages(intake):
             version = page.metadata.resource_version
-            await self._take(intake, page.items, listed, version)
+            listed.update(item.metadata.uid for item in page.items)
+            await self._take(intake, page.items, version)
         await self._finish(intake, listed, version)
 
     async def _take_whole(self, intake: Intake[Any]) -> None:
@@ -302,28 +303,11 @@ class Relister:
         version, items = "", []
         async for page in self._pages(intake):
             version = page.metadata.resource_version
+            listed.update(item.metadata.uid for item in page.items)
             items += page.items
         with self._hold():
-            await self._take(intake, items, listed, version)
+            await self._take(intake, items, version)
             await self._finish(intake, listed, version)
-
-    async def _take(self, intake: Intake[Any], items: Sequence[Any], listed: set[str], version: str) -> None:
-        if intake.is_dirty:
-            intake.mend()
-        time_slice = TimeSlice()
-        for item in items:
-            listed.add(item.metadata.uid)
-            if intake.difference(item, version):
-                intake.take(item)
-            await time_slice.give_way()
-
-    async def _finish(self, intake: Intake[Any], listed: set[str], version: str) -> None:
-        time_slice = TimeSlice()
-        for uid in intake.uids():
-            if uid not in listed and intake.is_missing(uid, version):
-                intake.drop(uid)
-            await time_slice.give_way()
-        intake.compared(version)
 
     async def _repair_differences(self, intake: Intake[Any]) -> None:
         listed: set[str] = set()
@@ -336,30 +320,38 @@ class Relister:
                 if intake.difference(item, version):
                     different.append(item)
             if len(different) > MAX_DIFFERENT:
-                await self._repair(intake, different, version)
+                await self._take(intake, different, version, are_repairs=True)
                 different.clear()
-        unlisted = [uid for uid in intake.uids() if uid not in listed]
-        if different or any(intake.is_missing(uid, version) for uid in unlisted):
+        if different or any(intake.is_missing(uid, version) for uid in intake.uids() if uid not in listed):
             await asyncio.sleep(self._settle)
-        await self._repair(intake, different, version)
-        time_slice = TimeSlice()
-        for uid in unlisted:
-            if intake.is_missing(uid, version):
-                self._count(intake, "deleted", intake.name_of(uid))
-                intake.drop(uid)
-            await time_slice.give_way()
-        intake.compared(version)
+        await self._take(intake, different, version, are_repairs=True)
+        await self._finish(intake, listed, version, are_repairs=True)
 
-    async def _repair(self, intake: Intake[Any], different: Sequence[Any], version: str) -> None:
+    async def _take(
+        self, intake: Intake[Any], items: Sequence[Any], version: str, *, are_repairs: bool = False
+    ) -> None:
         if intake.is_dirty:
             intake.mend()
         time_slice = TimeSlice()
-        for item in different:
+        for item in items:
             kind = intake.difference(item, version)
             if kind is not None:
-                self._count(intake, kind, item.metadata.name)
+                if are_repairs:
+                    self._count(intake, kind, item.metadata.name)
                 intake.take(item)
             await time_slice.give_way()
+
+    async def _finish(
+        self, intake: Intake[Any], listed: Collection[str], version: str, *, are_repairs: bool = False
+    ) -> None:
+        time_slice = TimeSlice()
+        for uid in intake.uids():
+            if uid not in listed and intake.is_missing(uid, version):
+                if are_repairs:
+                    self._count(intake, "deleted", intake.name_of(uid))
+                intake.drop(uid)
+            await time_slice.give_way()
+        intake.compared(version)
 
     def _count(self, intake: Intake[Any], kind: str, name: str) -> None:
         self._metrics.resync_repairs.labels(intake.resource, kind).inc()

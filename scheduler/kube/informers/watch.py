@@ -284,21 +284,14 @@ class WatchSession:
             raise asyncio.CancelledError
         if self.closed:
             raise RuntimeError("Session is closed")
-        session = await self._client.authorized_session()
         target = URL(url)
         intake, is_watch = self._intakes.get(target.path), "watch" in target.query
         if intake is not None and not is_watch:
             target = target.update_query(fieldSelector=NOTHING)
-        credentials = self._client.credentials
-        expected: dict[str, Any] = {
-            "server_hostname": credentials.identity.server_hostname,
-            "ssl": credentials.ssl_context,
-            "allow_redirects": False,  # other servers do not know us
-        }
         began, code = time.perf_counter(), NO_ANSWER
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
-                response = await session.request(method, target, **expected, **options)
+                response = await self._client.request(method, target, **options)
             code = str(response.status)
         except (aiohttp.ClientError, TimeoutError) as error:
             self._note(target.path, f"{type(error).__name__}: {error}")

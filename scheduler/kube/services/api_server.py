@@ -26,16 +26,9 @@ class ApiServer(NamedTuple):
 
 async def ask_api_server(client: Client) -> ApiServer:
     """Raises ClusterError without an answer."""
-    session, credentials = await client.authorized_session(), client.credentials
     try:
         began = time.time()
-        async with session.get(
-            f"{credentials.identity.server}/version",
-            timeout=aiohttp.ClientTimeout(total=SECONDS),
-            allow_redirects=False,
-            server_hostname=credentials.identity.server_hostname,
-            ssl=credentials.ssl_context,
-        ) as response:
+        async with await client.request("GET", "/version", timeout=aiohttp.ClientTimeout(total=SECONDS)) as response:
             middle = (began + time.time()) / 2
             body = await content_of(response, 1 << 16)
     except (aiohttp.ClientError, TimeoutError, OSError) as error:

@@ -7,10 +7,10 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from scheduler.api.decoding import Decoder, Unreadable
+from scheduler.api.decoding import Decoder
 from scheduler.api.reviews import AccessVerdict, TokenVerdict, User
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.http.client import Client
+from scheduler.kube.http.client import Client, NoReply
 from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.http.retries import RetryPolicy, repeated
 
@@ -40,7 +40,7 @@ class Reviews:
         """
         spec = {"token": token, "audiences": [audience]} if audience else {"token": token}
         review = {"apiVersion": AUTHENTICATION, "kind": "TokenReview", "spec": spec}
-        return _decoded(_token_decoder, await self._create(self._tokens, f"/apis/{AUTHENTICATION}", review)).status
+        return (await self._create(self._tokens, f"/apis/{AUTHENTICATION}", review, _token_decoder)).status
 
     async def review_access(self, user: User, path: str, verb: str) -> AccessVerdict:
         """Raises ClusterError if there is no answer."""
@@ -52,14 +52,14 @@ class Reviews:
             "nonResourceAttributes": {"path": path, "verb": verb},
         }
         review = {"apiVersion": AUTHORIZATION, "kind": "SubjectAccessReview", "spec": spec}
-        return _decoded(_access_decoder, await self._create(self._access, f"/apis/{AUTHORIZATION}", review)).status
+        return (await self._create(self._access, f"/apis/{AUTHORIZATION}", review, _access_decoder)).status
 
-    async def _create(self, operation: Operation, group: str, review: object) -> bytes:
+    async def _create(self, operation: Operation, group: str, review: object, decoder: Decoder[R]) -> R:
         path, body = f"{group}/{operation.resource}", msgspec.json.encode(review)
         outcome = await repeated(lambda: self._client.attempt(operation, path, body), REPETITIONS)
-        if not outcome.ok:
+        if isinstance(outcome, NoReply) or not outcome.ok:
             raise ClusterError(f"{operation.resource}: {outcome.status or 'no answer'}: {outcome.message}")
-        return outcome.body
+        return outcome.read(decoder, "an answer to a review cannot be read")
 
 
 class _TokenReview(msgspec.Struct):
@@ -72,10 +72,3 @@ class _AccessReview(msgspec.Struct):
 
 _token_decoder: Decoder[_TokenReview] = Decoder(_TokenReview)
 _access_decoder: Decoder[_AccessReview] = Decoder(_AccessReview)
-
-
-def _decoded(decoder: Decoder[R], body: bytes) -> R:
-    try:
-        return decoder.decode(body)
-    except Unreadable as error:
-        raise ClusterError(f"an answer to a review cannot be read: {error}") from error

@@ -21,7 +21,7 @@ import msgspec
 from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.api.reviews import AUDIENCE, PASSED_ON
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.http.client import Client, Reply, content_of, reason_of
+from scheduler.kube.http.client import Client, content_of, reason_of
 from scheduler.kube.http.operations import CallLimit, Operation
 
 TOKEN_SECONDS: Final = 600
@@ -131,19 +131,14 @@ class RunningScheduler:
         if not self._token or self._now() - self._made >= RENEWED_AFTER:
             await self._renew(TOKEN_SECONDS)
         token = self._token  # another answer may be a 401 meanwhile
-        client = self._client
         service = f"https:{quote(self._name)}:{PORT}"
         url = f"/api/v1/namespaces/{quote(self._namespace)}/services/{service}/proxy/{path}"
-        credentials = client.credentials
-        session = await client.authorized_session()
         with _no_answer(max_idle, aiohttp.ClientError, OSError):
-            response = await session.get(
-                f"{credentials.identity.server}{url}{'?' if query else ''}{query}",
+            response = await self._client.request(
+                "GET",
+                f"{url}{'?' if query else ''}{query}",
                 headers={PASSED_ON: f"Bearer {token}", "Accept": accept},
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=_SECONDS, sock_read=max_idle),
-                allow_redirects=False,
-                server_hostname=credentials.identity.server_hostname,
-                ssl=credentials.ssl_context,
             )
         # No other OSError: that is the reader's, which may write to a full disk.
         with _no_answer(max_idle, aiohttp.ClientError, TimeoutError):
@@ -207,7 +202,7 @@ class RunningScheduler:
         if not reply.ok:
             role = f"; the Role {self.account} allows it" if reply.status == 403 else ""
             raise Refused(reply.status, f"no token for asking: {reply.message}{role}")
-        token = _decode(reply).status.token
+        token = reply.read(_decoder, "the API server's token cannot be read").status.token
         if not (token and token.isascii() and token.isprintable()):
             raise ClusterError("the API server's token cannot be read: it is no text for a header")
         return token
@@ -261,10 +256,3 @@ def _document(body: bytes) -> dict[str, Any]:
 
 _any: Decoder[Any] = Decoder(Any)
 _decoder: Decoder[_TokenRequest] = Decoder(_TokenRequest)
-
-
-def _decode(reply: Reply) -> _TokenRequest:
-    try:
-        return _decoder.decode(reply.body)
-    except Unreadable as error:
-        raise ClusterError(f"the API server's token cannot be read: {error}") from error
