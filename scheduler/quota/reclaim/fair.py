@@ -168,7 +168,7 @@ class Fair:
         return gives_back(self._tree, path, unit, self._preemptor.contested)
 
     def _cuts(self, unit: QuotaUnit) -> bool:
-        """Say whether a share that borrows would have less than it is guaranteed without a unit."""
+        """Say whether a share would have less than it is guaranteed without a unit."""
         if unit.share == self._preemptor.share:
             return False
         _, path = self._ancestry.below_common_ancestor(unit.share)

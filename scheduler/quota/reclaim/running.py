@@ -95,11 +95,12 @@ def gives_back(tree: ShareTree, path: Iterable[str], unit: QuotaUnit, resources:
 
 
 def cuts_guarantee(tree: ShareTree, path: Iterable[str], unit: QuotaUnit, resources: Iterable[str]) -> bool:
-    """Say whether a share of a path that borrows would use less than it is guaranteed if a unit below it were gone."""
+    """Say whether a share of a path would use less than it is guaranteed of what a unit below it uses, without it."""
     return any(
-        (usage := tree.held(name, each)) > tree.quota(name, each) > usage - unit.usage.get(each, 0)
-        for name in path
+        tree.quota(name, each) > tree.held(name, each) - amount
         for each in resources
+        if (amount := unit.usage.get(each, 0))
+        for name in path
     )
 
 

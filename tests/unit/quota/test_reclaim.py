@@ -159,6 +159,28 @@ def test_a_preemptor_that_borrows_cuts_no_guarantee() -> None:
     assert Reclaiming(a_ledger(shares, {"a": borrows}), runs, dominant_share).victims(preemptor) == []
 
 
+@of_both_kinds
+def test_a_preemptor_that_borrows_one_resource_takes_back_none_of_another_for_it(fair: Reckon | None) -> None:
+    runs = [
+        QuotaUnit(uid="all", share="b", usage={"cpu": 2, "gpu": 2}, priority=-1),
+        QuotaUnit(uid="gpus", share="b", usage={"gpu": 2}),
+    ]
+    shares = ShareTree(
+        [
+            Share(name="root"),
+            Share(name="a", parent="root", minimum={"gpu": 4}),
+            Share(name="b", parent="root", minimum={"cpu": 2}),
+        ]
+    )
+    for unit in runs:
+        shares.add(unit.share, unit.usage)
+    takes_back = Preemption(reclaim_within_cohort=Policy.ANY, borrow_within_cohort=True)
+    quotas = Reclaiming(a_ledger(shares, {"a": takes_back}), runs, fair)
+
+    assert quotas.victims(Preemptor(share="a", request={"cpu": 1, "gpu": 2})) == []
+    assert uids(quotas.victims(Preemptor(share="a", request={"gpu": 2}))) == ["all"]
+
+
 def test_a_share_borrows_no_less_because_of_own_pods_that_stay_after_all() -> None:
     shares = ShareTree([Share(name="root", minimum={"gpu": 12}), *(Share(name=each, parent="root") for each in "ab")])
     less = QuotaUnit(uid="less", share="a", usage={"gpu": 1}, priority=-1)
