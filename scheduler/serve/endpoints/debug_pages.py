@@ -10,7 +10,7 @@ import json
 import resource
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from concurrent.futures import Future
 from typing import Any, Final
 
 from scheduler.files.reading import read
@@ -61,28 +61,18 @@ class Profile:
 
         A thread of its own, not the pool's: the end of the program does not wait for it.
         """
-        loop, loop_thread = asyncio.get_running_loop(), threading.get_ident()
-        found: asyncio.Future[bytes] = loop.create_future()
-
-        def settle(result: bytes, error: Exception | None) -> None:
-            if found.done():
-                return
-            if error is None:
-                found.set_result(result)
-            else:
-                found.set_exception(error)
+        loop_thread = threading.get_ident()
+        found: Future[bytes] = Future()
+        found.set_running_or_notify_cancel()  # whoever asks may go meanwhile
 
         def look() -> None:
-            result, problem = b"", None
             try:
-                result = self._look(seconds, loop_thread, ended)
+                found.set_result(self._look(seconds, loop_thread, ended))
             except Exception as error:  # noqa: BLE001  the answer reports it
-                problem = error
-            with suppress(RuntimeError):  # the loop has ended meanwhile
-                loop.call_soon_threadsafe(settle, result, problem)
+                found.set_exception(error)
 
         threading.Thread(target=look, name="profile", daemon=True).start()
-        return await found
+        return await asyncio.wrap_future(found)
 
 
 class Memory:

@@ -82,13 +82,14 @@ class QueuePicture:
         from scheduler.explain.pod_groups import summary_of
 
         state, text = summary_of(self._engine, queued.pod)
+        return {**self._waits(name, queued), "plugins": [state], "message": cut(text, MAX_MESSAGE)}
+
+    def _waits(self, name: str, queued: QueuedPod) -> dict[str, Any]:
         return {
             "namespace": cut(queued.pod.namespace),
             "name": cut(name),
             "since": round(self._epoch + queued.created, 1),
             "attempts": queued.attempts,
-            "plugins": [state],
-            "message": cut(text, MAX_MESSAGE),
         }
 
     async def _part(self, name: str, pods: Sequence[QueuedPod], time_slice: TimeSlice) -> dict[str, Any]:
@@ -100,12 +101,7 @@ class QueuePicture:
 
     def _pod(self, part: str, queued: QueuedPod) -> dict[str, Any]:
         pod = queued.pod
-        message: dict[str, Any] = {
-            "namespace": cut(pod.namespace),
-            "name": cut(pod.name),
-            "since": round(self._epoch + queued.created, 1),
-            "attempts": queued.attempts,
-        }
+        message = self._waits(pod.name, queued)
         if pod.priority:
             message["priority"] = pod.priority
         plugins = [queued.gate] if queued.gate else sorted(queued.unschedulable_plugins)

@@ -189,7 +189,8 @@ class HttpServer:
             kind = self._pages.kind(request.path)
             answer = await self._answer(connection, request, kind)
             if answer.goes_on and request.method != "HEAD" and self._streams.is_full:
-                await _close(answer)
+                if not isinstance(answer.body, bytes):
+                    await answer.body.aclose()
                 answer = TOO_MANY
             self._requests.labels(kind, str(answer.status)).inc()
             if not answer.goes_on or request.method == "HEAD":
@@ -278,11 +279,6 @@ def _begun(request: web.BaseRequest, answer: Answer) -> tuple[web.StreamResponse
     if answer.close:
         response.force_close()
     return response, body
-
-
-async def _close(answer: Answer) -> None:
-    if not isinstance(answer.body, bytes):
-        await answer.body.aclose()
 
 
 async def _chunks(body: bytes) -> AsyncGenerator[bytes, None]:
