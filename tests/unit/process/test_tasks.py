@@ -58,13 +58,15 @@ async def stubborn() -> None:
 # --- parts ---
 
 
-@pytest.mark.parametrize("part", [at_once, broken, cancelled_from_within])
-async def test_a_part_that_ends_ends_the_program(
+@pytest.mark.parametrize("part", [at_once, broken, cancelled_from_within, for_ever])
+async def test_a_part_that_ends_or_is_cancelled_by_somebody_else_ends_the_program(
     part: Callable[[], Coroutine[Any, Any, None]], caplog: pytest.LogCaptureFixture
 ) -> None:
     supervised = Supervised()
-    supervised.tasks.start("relister", part())
+    running = supervised.tasks.start("relister", part())
     assert supervised.tasks.are_running()
+    await settle()
+    running.cancel()
     await settle()
 
     assert supervised.stop.is_set()
@@ -87,23 +89,19 @@ async def test_a_part_that_we_cancel_is_no_failure() -> None:
     assert not supervised.stop.is_set()
 
 
-async def test_a_part_may_end_once_the_program_is_told_to_stop(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("part", "told", "failures"), [(at_once, [], 0), (broken, ["A part failed while the program was ending"], 1)]
+)
+async def test_a_part_may_end_once_the_program_is_told_to_stop_and_if_it_fails_that_is_told(
+    part: Callable[[], Coroutine[Any, Any, None]], told: list[str], failures: int, caplog: pytest.LogCaptureFixture
+) -> None:
     supervised = Supervised()
     supervised.stop.set()
-    supervised.tasks.start("loop", at_once())
+    supervised.tasks.start("loop", part())
     await settle()
 
-    assert (supervised.tasks.failed, caplog.records) == (False, [])
-
-
-async def test_a_part_that_fails_at_the_end_is_told_all_the_same(caplog: pytest.LogCaptureFixture) -> None:
-    supervised = Supervised()
-    supervised.stop.set()
-    supervised.tasks.start("loop", broken())
-    await settle()
-
-    assert caplog.messages == ["A part failed while the program was ending"]
-    assert supervised.failures("part") == 1
+    assert caplog.messages == told
+    assert supervised.failures("part") == failures
     assert not supervised.tasks.failed
 
 
@@ -227,7 +225,7 @@ async def test_jobs_in_time_are_left_alone() -> None:
     assert job.done()
 
 
-async def test_late_jobs_are_looked_for_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_late_jobs_are_looked_for_all_the_time_and_know_why_they_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LOOK_SECONDS", 0)
     supervised = Supervised()
     supervised.tasks.start("task watch", supervised.tasks.watch())
@@ -235,6 +233,7 @@ async def test_late_jobs_are_looked_for_all_the_time(monkeypatch: pytest.MonkeyP
     await settle()
 
     assert supervised.ended == ["TimeoutError: not done after 0 s"]
+    assert supervised.failures("event") == 1
     await supervised.tasks.close()
 
 

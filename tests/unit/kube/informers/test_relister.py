@@ -159,21 +159,27 @@ async def test_what_the_watch_knows_better_stays(tmp_path: Path) -> None:
         assert setup.handlers.calls == []
 
 
-async def test_an_expired_list_is_started_over(tmp_path: Path) -> None:
-    first = object_list(pod_dict("a"), version=10, continue_="old")
-    expired = Answer(410, {"message": "the continue token is too old"})
-    again = object_list(pod_dict("a"), pod_dict("b"), version=11)
-
-    async with synced(tmp_path, first, expired, again) as setup:
-        assert set(setup.handlers.pods) == {"uid-a", "uid-b"}
-
-
-async def test_an_api_server_in_trouble_is_asked_again_for_both(tmp_path: Path) -> None:
-    async with a_setup(tmp_path, Answer(500), object_list(pod_dict("a"), version=10)) as setup:
+@pytest.mark.parametrize(
+    "lists",
+    [
+        pytest.param(
+            [
+                object_list(pod_dict("a"), version=10, continue_="old"),
+                Answer(410, {"message": "the continue token is too old"}),
+            ],
+            id="expired",
+        ),
+        pytest.param([Answer(500)], id="in trouble"),
+    ],
+)
+async def test_a_list_that_expired_and_an_api_server_in_trouble_are_asked_again(
+    tmp_path: Path, lists: list[Answer]
+) -> None:
+    async with a_setup(tmp_path, *lists, object_list(pod_dict("a"), pod_dict("b"), version=11)) as setup:
         setup.api.on(LIST_NODES, Answer(500), object_list(node_dict("n"), version=10))
         await setup.sync()
 
-        assert (set(setup.handlers.pods), set(setup.handlers.nodes)) == ({"uid-a"}, {"uid-n"})
+        assert (set(setup.handlers.pods), set(setup.handlers.nodes)) == ({"uid-a", "uid-b"}, {"uid-n"})
 
 
 @pytest.mark.parametrize(
@@ -192,27 +198,17 @@ async def test_a_list_that_is_none_ends_the_comparison(tmp_path: Path, body: Any
         assert len(setup.api.seen(LIST_PODS)) <= 2
 
 
-async def test_a_failed_handler_is_made_up_for(tmp_path: Path) -> None:
+@pytest.mark.parametrize("failures", [1, 2])
+async def test_a_failed_handler_is_made_up_for_and_what_fails_again_tried_again(tmp_path: Path, failures: int) -> None:
     async with synced(tmp_path, object_list(version=5), object_list(pod_dict("a", 6), version=10)) as setup:
         setup.handlers.fail_on = "a"
         setup.pods.from_line(watch_line("ADDED", pod_dict("a", 6)))
-        setup.handlers.fail_on = ""
-        await until(lambda: len(setup.handlers.calls) == 2)
-
-        assert setup.handlers.calls == ["mend", "repaired a 6"]
-        assert setup.repairs("failed") == 1
-        assert not setup.pods.is_dirty
-
-
-async def test_what_fails_again_is_tried_again(tmp_path: Path) -> None:
-    async with synced(tmp_path, object_list(version=5), object_list(pod_dict("a", 6), version=10)) as setup:
-        setup.handlers.fail_on = "a"
-        setup.pods.from_line(watch_line("ADDED", pod_dict("a", 6)))
-        await until(lambda: setup.repairs("failed") == 2)
+        await until(lambda: setup.repairs("failed") == failures - 1)
         setup.handlers.fail_on = ""
         await until(lambda: not setup.pods.is_dirty)
 
-        assert setup.handlers.calls[-1] == "repaired a 6"
+        assert setup.handlers.calls == ["mend"] * failures + ["repaired a 6"]
+        assert setup.repairs("failed") == failures
 
 
 async def test_a_deletion_that_failed_is_made_up_for(tmp_path: Path) -> None:
@@ -530,26 +526,19 @@ async def test_thousands_of_repairs_give_the_event_loop_back(tmp_path: Path) -> 
 # --- resources that come and go with the configuration
 
 
-async def test_a_resource_that_is_added_later_holds_up_no_decision_as_nobody_reads_it_yet(tmp_path: Path) -> None:
-    async with a_setup(tmp_path, object_list(pod_dict("a"), version=10)) as setup:
-        setup.api.on(LIST_BUDGETS, object_list(object_dict("shop", 1), version=10))
-        await setup.sync()
-
-        setup.relister.add(setup.budgets)
-        setup.relister.request(BUDGETS)
-        await setup.relister.compared([BUDGETS])
-
-        assert setup.others.calls == [f"changed {BUDGETS} shop 1"]
-        assert setup.relister.synced.is_set()
-
-
-async def test_a_resource_that_is_added_and_is_not_served_counts_as_compared(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_served", [True, False])
+async def test_a_resource_that_is_added_later_holds_up_no_decision_as_nobody_reads_it_yet(
+    tmp_path: Path, is_served: bool
+) -> None:
     async with synced(tmp_path, object_list(pod_dict("a"), version=10)) as setup:
+        setup.api.on(LIST_BUDGETS, object_list(object_dict("shop", 1), version=10))
         setup.relister.add(setup.budgets)
-        setup.relister.absent(BUDGETS)
+        (setup.relister.request if is_served else setup.relister.absent)(BUDGETS)
         await setup.relister.compared([BUDGETS])
 
-        assert setup.api.seen(LIST_BUDGETS) == []
+        assert setup.others.calls == [f"changed {BUDGETS} shop 1"] * is_served
+        assert len(setup.api.seen(LIST_BUDGETS)) == is_served
+        assert setup.relister.synced.is_set()
 
 
 async def test_a_resource_that_is_removed_is_compared_no_longer(tmp_path: Path) -> None:
