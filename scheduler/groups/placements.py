@@ -117,7 +117,8 @@ def _best(
 def _nominated(fitting: Sequence[tuple[Placement, GroupDecision]]) -> Sequence[tuple[Placement, GroupDecision]]:
     """Return those in which most members have the node that they are nominated to: all if none is."""
     counts = [sum(each.queued.pod.nominated_node_name == each.node_name for each in one.bound()) for _, one in fitting]
-    return [each for each, count in zip(fitting, counts, strict=True) if count == max(counts)]
+    most = max(counts)
+    return [each for each, count in zip(fitting, counts, strict=True) if count == most]
 
 
 def none_fits(placements: int, first: str) -> str:
