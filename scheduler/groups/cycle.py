@@ -34,6 +34,7 @@ from scheduler.groups.apis.adapters import AdaptedGroups
 from scheduler.groups.decision import GroupDecision, GroupPreemption, verdicts_of
 from scheduler.groups.group_events import GroupDecided, GroupStarted
 from scheduler.groups.records import GroupRecord, GroupRecords
+from scheduler.groups.rejector_events import POD_GROUP_RESERVATION
 from scheduler.groups.reservations.keeper import Reservations
 from scheduler.groups.reservations.reserved_nodes import ReservedNodes
 from scheduler.groups.statuses.conditions import GroupConditions
@@ -292,7 +293,7 @@ def plugins_of(framework: Framework, decision: GroupDecision) -> Collection[str]
     if any(each.unschedulable_plugins or each.pending_plugins for each in refused) or not decision.is_rejected:
         return ()
     # No member was looked at, or all fit once others are gone: whatever changes about nodes may help.
-    return {each.name for each in framework.plugins.at["filter"]}
+    return {POD_GROUP_RESERVATION, *(each.name for each in framework.plugins.at["filter"])}
 
 
 def disagreement(group: PodGroup, members: GroupMembers, pods: Sequence[Pod]) -> str:

@@ -16,7 +16,10 @@ from plugins.shared.eviction.eligibility import GROUP_WAITING
 from scheduler import framework as fw
 from scheduler.api.groups.pod_groups import DisruptionMode
 from scheduler.api.objects import PodStatus
-from scheduler.framework.events import COMPOSITE_POD_GROUP
+from scheduler.framework.events import COMPOSITE_POD_GROUP, COSCHEDULING_POD_GROUP
+from scheduler.framework.groups.pod_groups import GroupKey
+from scheduler.groups.rejector_events import RESERVATION_ENDED
+from scheduler.groups.reservations.reservation import Reservation
 from scheduler.testing import a_node, a_pod
 from tests.fakes import a_plugin, settle
 from tests.unit.cycle.fakes import PROFILE
@@ -395,6 +398,25 @@ async def test_no_node_is_kept_for_a_tree_that_does_not_fit_and_for_which_nobody
     await trees.schedule()
 
     assert not trees.engine.nominator.nodes
+
+
+async def test_further_pods_of_a_tree_are_tried_again_when_nodes_are_reserved_no_longer() -> None:
+    trees = Trees(nodes=1)
+    trees.composite("root", 1)
+    trees.leaf("pg1", 1)
+    trees.pods(1, "pg1", node_name="n0")
+    reserved = trees.engine.group_parts.reserved
+    other = GroupKey("default", COSCHEDULING_POD_GROUP, "other")
+    reserved.reserve(Reservation(other, 0, ("n0",), {"cpu": (2000,)}, 0.0, True, "reserved"))
+    await trees.try_pods(1, "pg1", first=1)
+    assert trees.bound == {}
+
+    reserved.reserve(None)
+    trees.engine.queue.move_all(RESERVATION_ENDED, None, None)
+    trees.under_test.wait(60)
+    await trees.schedule()
+
+    assert trees.bound == {"pg1-1": "n0"}
 
 
 @pytest.mark.parametrize("kind", [DefaultPreemption, CapacityScheduling])
