@@ -55,25 +55,6 @@ def test_each_container_has_a_request_for_each_resource() -> None:
             id="an init container gets by with the devices of those that come later",
         ),
         pytest.param(
-            (asking("i", "5"),),
-            {"container-0-request-0": 3, "container-1-request-0": 2},
-            ["main: container-1-request-0", "i: container-1-request-0", "i: container-0-request-0"],
-            id="or needs some more",
-        ),
-        pytest.param(
-            (asking("i", "3"), asking("j", "5"), asking("k", "4")),
-            {"container-1-request-0": 3, "container-3-request-0": 2},
-            [
-                "main: container-3-request-0",
-                *(
-                    each
-                    for name in "ijk"
-                    for each in (f"{name}: container-3-request-0", f"{name}: container-1-request-0")
-                ),
-            ],
-            id="init containers share what the largest of them needs",
-        ),
-        pytest.param(
             (sidecar("s", "1"), asking("i", "3")),
             {"container-0-request-0": 1, "container-1-request-0": 1, "container-2-request-0": 2},
             [
@@ -83,17 +64,6 @@ def test_each_container_has_a_request_for_each_resource() -> None:
                 "i: container-1-request-0",
             ],
             id="a sidecar that started before keeps its devices",
-        ),
-        pytest.param(
-            (asking("i", "3"), sidecar("s", "1")),
-            {"container-1-request-0": 1, "container-2-request-0": 2},
-            [
-                "s: container-1-request-0",
-                "main: container-2-request-0",
-                "i: container-1-request-0",
-                "i: container-2-request-0",
-            ],
-            id="one that starts later lends them",
         ),
     ],
 )

@@ -8,57 +8,14 @@ from scheduler.api.devices import ClassSpec, DeviceClass
 from scheduler.api.objects import ContainerStatus, ObjectMeta, PodStatus, ResourceRequirements
 from scheduler.api.unstructured import Unstructured
 from scheduler.testing import a_container, a_node, a_pod
-from tests.unit.plugins.hints import NODE_ADDED, NODE_RESIZED, POD_DELETED, POD_SCALED_DOWN, wakes
+from tests.unit.plugins.hints import NODE_ADDED, NODE_RESIZED, POD_SCALED_DOWN, wakes
 
 GPU = "example.com/gpu"
 CLASS_ADDED = fw.ClusterEvent(fw.DEVICE_CLASS, fw.Action.ADD)
 CLASS_UPDATED = fw.ClusterEvent(fw.DEVICE_CLASS, fw.Action.UPDATE)
 
-Amounts = dict[str, str | int]
 
 ONE_CORE = a_pod("waiting", requests={"cpu": "1"})
-
-
-@pytest.mark.parametrize(
-    ("node_name", "nominated", "expected"),
-    [
-        pytest.param("n1", "", True, id="it was on a node"),
-        pytest.param("", "n1", True, id="a node was promised to it"),
-        pytest.param("", "", False, id="it had none"),
-    ],
-)
-def test_a_deleted_pod_helps_if_it_had_a_node(node_name: str, nominated: str, expected: bool) -> None:
-    deleted = a_pod("gone", node_name=node_name, status=PodStatus(nominated_node_name=nominated))
-
-    assert wakes(NodeResourcesFit(), ONE_CORE, POD_DELETED, deleted, None) == expected
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
-    [
-        pytest.param({"cpu": "2"}, {"cpu": "1"}, True, id="less of what the pod asks for"),
-        pytest.param({"cpu": "2"}, {}, True, id="nothing of it any more"),
-        pytest.param({"cpu": "1"}, {"cpu": "2"}, False, id="more of it"),
-        pytest.param({"cpu": "1", "memory": "2Gi"}, {"cpu": "1", "memory": "1Gi"}, False, id="less of something else"),
-        pytest.param({GPU: "2"}, {GPU: "1"}, True, id="less of an extended resource"),
-        pytest.param({"ephemeral-storage": "2Gi"}, {}, False, id="less of what the pod asks for with zero"),
-    ],
-)
-def test_a_running_pod_helps_that_asks_for_less(before: Amounts, after: Amounts, expected: bool) -> None:
-    waiting = a_pod("waiting", requests={"cpu": "1", GPU: "1", "ephemeral-storage": "0"})
-    old, new = (a_pod("running", node_name="n1", requests=requests) for requests in (before, after))
-
-    assert wakes(NodeResourcesFit(), waiting, POD_SCALED_DOWN, old, new) == expected
-
-
-@pytest.mark.parametrize(
-    ("wanted", "expected"),
-    [pytest.param({"cpu": "1"}, True, id="what it wants"), pytest.param({"memory": "1Gi"}, False, id="something else")],
-)
-def test_requests_of_a_pod_as_a_whole_count_like_those_of_containers(wanted: Amounts, expected: bool) -> None:
-    old, new = (a_pod("running", node_name="n1", pod_requests={"cpu": cores}) for cores in ("2", "1"))
-
-    assert wakes(NodeResourcesFit(), a_pod("waiting", pod_requests=wanted), POD_SCALED_DOWN, old, new) == expected
 
 
 def test_a_resize_frees_nothing_before_the_kubelet_has_done_it() -> None:

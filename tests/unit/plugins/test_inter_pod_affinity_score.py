@@ -8,9 +8,8 @@ import pytest
 from scheduler import framework as fw
 from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_pod
-from tests.unit.plugins.cluster import a_cluster, every_row, raw_scores, scores
+from tests.unit.plugins.cluster import a_cluster, every_row, raw_scores
 from tests.unit.plugins.pod_affinity import (
-    HOST,
     ZONE,
     a_plugin,
     a_selector,
@@ -33,31 +32,6 @@ def three_nodes(pods: Mapping[str, list[fw.Pod]] | None = None) -> NodeTable:
     ("pod", "there", "expected"),
     [
         pytest.param(
-            with_terms(likes=[(5, WEBS)]), {"a": [a_pod("x", labels=WEB)]}, [5, 5, 0], id="all of a domain gets it"
-        ),
-        pytest.param(
-            with_terms(likes=[(5, WEBS)]),
-            {"a": [a_pod("x", labels=WEB), a_pod("y", labels=WEB)], "c": [a_pod("z", labels=WEB)]},
-            [10, 10, 5],
-            id="once for each pod",
-        ),
-        pytest.param(
-            with_terms(likes=[(5, WEBS), (2, pods_like(HOST, ("app", "NotIn", "db")))]),
-            {"a": [a_pod("x", labels=WEB)], "b": [a_pod("y", labels=DB)]},
-            [7, 5, 0],
-            id="terms add up",
-        ),
-        pytest.param(
-            with_terms(dislikes=[(5, WEBS)]), {"c": [a_pod("x", labels=WEB)]}, [0, 0, -5], id="anti-affinity takes off"
-        ),
-        pytest.param(
-            a_pod(labels=WEB), {"c": [with_terms("x", likes=[(3, WEBS)])]}, [0, 0, 3], id="a pod there likes it"
-        ),
-        pytest.param(
-            a_pod(labels=WEB), {"c": [with_terms("x", dislikes=[(3, WEBS)])]}, [0, 0, -3], id="a pod there dislikes it"
-        ),
-        pytest.param(a_pod(labels=WEB), {"c": [with_terms("x", near=[WEBS])]}, [0, 0, 1], id="a pod there needs it"),
-        pytest.param(
             a_pod(labels=WEB),
             {"a": [with_terms("x", likes=[(3, WEBS), (3, WEBS), (4, WEBS)])]},
             [10, 10, 0],
@@ -68,12 +42,6 @@ def three_nodes(pods: Mapping[str, list[fw.Pod]] | None = None) -> NodeTable:
             {"a": [a_pod("x", labels=DB)], "c": [with_terms("y", WEB, dislikes=[(7, WEBS)])]},
             [10, 10, -11],
             id="all of it together",
-        ),
-        pytest.param(
-            with_terms(likes=[(5, pods_like(ZONE, of=BLUE, app="web"))]),
-            {"a": [a_pod("x", namespace="blue", labels=WEB)], "c": [a_pod("y", labels=WEB)]},
-            [5, 5, 0],
-            id="namespaces by label",
         ),
         pytest.param(
             a_pod(namespace="blue", labels=WEB),
@@ -133,19 +101,6 @@ def test_preferences_of_others_can_be_ignored_for_pods_without_preferences() -> 
     assert raw_scores(plugin, a_pod(labels=WEB), cluster).tolist() == [0, 0, 0]
     assert raw_scores(plugin, with_terms(labels=WEB, near=[WEBS]), cluster).tolist() == [0, 0, 0]
     assert raw_scores(plugin, with_terms(labels=WEB, likes=[(2, DBS)]), cluster).tolist() == [5, 5, 0]
-
-
-@pytest.mark.parametrize(
-    ("pods", "expected"),
-    [
-        pytest.param({"a": 3, "c": 1}, {"a": 100, "b": 100, "c": 0}, id="from the worst to the best"),
-        pytest.param({"a": 1, "b": 1, "c": 2}, {"a": 0, "b": 0, "c": 0}, id="all alike"),
-    ],
-)
-def test_the_worst_node_gets_0_and_the_best_100(pods: dict[str, int], expected: dict[str, int]) -> None:
-    there = {name: [a_pod(f"{name}{i}", labels=WEB) for i in range(count)] for name, count in pods.items()}
-
-    assert scores(a_plugin(), with_terms(likes=[(5, WEBS)]), three_nodes(there)) == expected
 
 
 def test_scores_are_scaled_by_floats_and_cut_off() -> None:

@@ -28,68 +28,15 @@ def by_name(operator: str, *names: str) -> objects.NodeSelectorTerm:
 @pytest.mark.parametrize(
     ("pod", "fits"),
     [
-        pytest.param(a_pod(), {"a", "b", "bare"}, id="a pod that selects nothing may run anywhere"),
-        pytest.param(a_pod(node_selector={"zone": "a"}), {"a"}, id="a nodeSelector names a label's value"),
-        pytest.param(a_pod(node_selector={"zone": "a", "disk": "hdd"}), set(), id="all of a nodeSelector must match"),
-        pytest.param(a_pod(node_selector={}), {"a", "b", "bare"}, id="an empty nodeSelector matches all"),
-        pytest.param(a_pod(node_affinity=required(a_term(ZONE_A))), {"a"}, id="In"),
-        pytest.param(
-            a_pod(node_affinity=required(a_term(a_requirement("zone", "NotIn", "a")))),
-            {"b", "bare"},
-            id="NotIn matches nodes without the label",
-        ),
-        pytest.param(a_pod(node_affinity=required(a_term(a_requirement("zone", "Exists")))), {"a", "b"}, id="Exists"),
-        pytest.param(
-            a_pod(node_affinity=required(a_term(a_requirement("zone", "DoesNotExist")))), {"bare"}, id="DoesNotExist"
-        ),
-        pytest.param(
-            a_pod(node_affinity=required(a_term(a_requirement("generation", "Gt", "7")))),
-            {"b"},
-            id="Gt compares numbers, not texts",
-        ),
-        pytest.param(a_pod(node_affinity=required(a_term(a_requirement("generation", "Lt", "12")))), {"a"}, id="Lt"),
-        pytest.param(
-            a_pod(node_affinity=required(a_term(a_requirement("disk", "Gt", "1")))),
-            set(),
-            id="a value that is no number",
-        ),
-        pytest.param(
-            a_pod(node_affinity=required(a_term(ZONE_A, SSD))), {"a"}, id="requirements of a term are all needed"
-        ),
-        pytest.param(
-            a_pod(node_affinity=required(a_term(ZONE_A), a_term(a_requirement("disk", "In", "hdd")))),
-            {"a", "b"},
-            id="of several terms one is enough",
-        ),
         pytest.param(a_pod(node_affinity=required()), set(), id="no terms match nothing"),
         pytest.param(a_pod(node_affinity=required(a_term())), set(), id="an empty term matches nothing"),
         pytest.param(
-            a_pod(node_selector={"disk": "hdd"}, node_affinity=required(a_term(ZONE_A))),
-            set(),
-            id="nodeSelector and affinity are both needed",
-        ),
-        pytest.param(a_pod(node_affinity=required(by_name("In", "b"))), {"b"}, id="matchFields names a node"),
-        pytest.param(
             a_pod(node_affinity=required(by_name("NotIn", "b"))), {"a", "bare"}, id="matchFields excludes a node"
-        ),
-        pytest.param(a_pod(node_affinity=required(by_name("In", "gone"))), set(), id="matchFields names no known node"),
-        pytest.param(
-            a_pod(node_affinity=required(a_term(SSD, fields=[a_requirement("metadata.name", "In", "a")]))),
-            {"a"},
-            id="labels and fields of a term both match",
-        ),
-        pytest.param(
-            a_pod(node_affinity=required(a_term(SSD, fields=[a_requirement("metadata.name", "In", "b")]))),
-            set(),
-            id="labels of a term match, its fields do not",
         ),
         pytest.param(
             a_pod(node_affinity=required(by_name("In", "gone"), a_term(SSD))),
             {"a"},
             id="fields do not match, labels of another term do",
-        ),
-        pytest.param(
-            a_pod(node_affinity=preferred((1, a_term(SSD)))), {"a", "b", "bare"}, id="what is preferred is not required"
         ),
         pytest.param(
             a_pod(node_affinity=required(a_term(fields=[a_requirement("spec.unschedulable", "NotIn", "x")]))),
@@ -112,12 +59,6 @@ def test_a_pod_fits_the_nodes_that_it_selects(pod: fw.Pod, fits: set[str]) -> No
     found = refusals(NodeAffinity(), pod, three_nodes())
 
     assert found == dict.fromkeys({"a", "b", "bare"} - fits, NOT_SELECTED)
-
-
-def test_preemption_does_not_help() -> None:
-    assert fw.unresolvable("node(s) didn't match Pod's node affinity/selector") == NOT_SELECTED
-    assert fw.unresolvable("node(s) didn't match scheduler-enforced node affinity") == NOT_ENFORCED
-    assert fw.unresolvable("pod affinity terms conflict") == CONFLICT
 
 
 def test_filter_and_score_do_without_pre_filter_and_pre_score() -> None:
@@ -147,10 +88,7 @@ def test_labels_of_many_values_are_matched_as_well() -> None:
     [
         pytest.param(a_pod(), fw.SKIP, id="nothing is selected"),
         pytest.param(a_pod(node_affinity=preferred((1, a_term(SSD)))), fw.SKIP, id="preferences are not for Filter"),
-        pytest.param(a_pod(node_selector={"zone": "a"}), None, id="a nodeSelector"),
         pytest.param(a_pod(node_selector={}), None, id="an empty nodeSelector is one"),
-        pytest.param(a_pod(node_affinity=required()), None, id="no terms"),
-        pytest.param(a_pod(node_affinity=required(a_term(SSD))), None, id="labels name no nodes"),
         pytest.param(
             a_pod(node_affinity=required(by_name("In", "a"), by_name("In", "b"))),
             fw.PreFilterResult(frozenset(("a", "b"))),
@@ -159,7 +97,6 @@ def test_labels_of_many_values_are_matched_as_well() -> None:
         pytest.param(
             a_pod(node_affinity=required(by_name("In", "a"), a_term(SSD))), None, id="one term may match any node"
         ),
-        pytest.param(a_pod(node_affinity=required(by_name("NotIn", "a"))), None, id="excluding names no nodes"),
         pytest.param(
             a_pod(
                 node_affinity=required(
@@ -183,29 +120,6 @@ def test_labels_of_many_values_are_matched_as_well() -> None:
 )
 def test_pre_filter_narrows_the_nodes_down(pod: fw.Pod, answer: fw.PreFilterResult | fw.Status | None) -> None:
     assert NodeAffinity().pre_filter(fw.CycleState(), pod, three_nodes()) == answer
-
-
-@pytest.mark.parametrize(
-    ("node_affinity", "expected"),
-    [
-        pytest.param(preferred((10, a_term(ZONE_A))), {"a": 100, "b": 0, "bare": 0}, id="what matches gets all"),
-        pytest.param(
-            preferred((10, a_term(ZONE_A)), (30, a_term(a_requirement("zone", "Exists")))),
-            {"a": 100, "b": 75, "bare": 0},
-            id="weights add up, and the highest sum is 100",
-        ),
-        pytest.param(preferred((0, a_term(ZONE_A))), {"a": 0, "b": 0, "bare": 0}, id="no weight, no score"),
-        pytest.param(preferred((5, a_term())), {"a": 0, "b": 0, "bare": 0}, id="an empty term prefers nothing"),
-        pytest.param(
-            preferred((5, by_name("In", "bare"))), {"a": 0, "b": 0, "bare": 100}, id="fields can be preferred"
-        ),
-        pytest.param(preferred((5, a_term(a_requirement("x", "In", "y")))), {"a": 0, "b": 0, "bare": 0}, id="no match"),
-    ],
-)
-def test_nodes_score_by_the_preferred_terms_that_match(
-    node_affinity: objects.NodeAffinity, expected: dict[str, int]
-) -> None:
-    assert scores(NodeAffinity(), a_pod(node_affinity=node_affinity), three_nodes()) == expected
 
 
 @pytest.mark.parametrize(

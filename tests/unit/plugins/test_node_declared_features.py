@@ -61,10 +61,6 @@ def test_a_node_is_refused_that_lacks_a_feature() -> None:
     assert refusals(NodeDeclaredFeatures(), with_spec(), cluster) == {}
 
 
-def test_preemption_does_not_help() -> None:
-    assert fw.unresolvable("node(s) didn't match Pod's required features") == NOT_DECLARED
-
-
 @pytest.mark.parametrize(
     ("event", "old", "new", "expected"),
     [

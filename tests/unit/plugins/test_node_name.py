@@ -34,9 +34,5 @@ def test_a_pod_that_names_a_node_is_tried_there_only() -> None:
     assert [NodeName().concerns(pod) for pod in pods] == [False, True]
 
 
-def test_preemption_does_not_help() -> None:
-    assert fw.unresolvable("node(s) didn't match the requested node name") == OTHER_NODE
-
-
 def test_any_new_node_may_be_the_one_that_is_named() -> None:
     assert wakes(NodeName(), a_pod(node_name="a"), NODE_ADDED, None, a_node("b"))

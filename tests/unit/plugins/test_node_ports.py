@@ -7,39 +7,11 @@ from scheduler import framework as fw
 from scheduler.api.objects import ContainerPort, PodStatus
 from scheduler.testing import a_container, a_node, a_pod
 from tests.unit.plugins.cluster import a_cluster, every_row, refusals
-from tests.unit.plugins.hints import NODE_ADDED, POD_DELETED, wakes
+from tests.unit.plugins.hints import POD_DELETED, wakes
 
 
 def port(number: int, ip: str = "", protocol: str = "TCP") -> ContainerPort:
     return ContainerPort(container_port=80, host_port=number, host_ip=ip, protocol=protocol)
-
-
-@pytest.mark.parametrize(
-    ("wanted", "taken", "refused"),
-    [
-        pytest.param([port(8080)], [], False, id="nothing is taken"),
-        pytest.param([port(8080)], [port(8080)], True, id="the same port"),
-        pytest.param([port(8080)], [port(8081)], False, id="another port"),
-        pytest.param([port(8080)], [port(8080, protocol="UDP")], False, id="another protocol"),
-        pytest.param([port(53, protocol="UDP")], [port(53, protocol="UDP")], True, id="the same port of UDP"),
-        pytest.param([port(8080, "10.0.0.1")], [port(8080, "10.0.0.2")], False, id="other addresses"),
-        pytest.param([port(8080, "10.0.0.1")], [port(8080, "10.0.0.1")], True, id="the same address"),
-        pytest.param([port(8080, "10.0.0.1")], [port(8080)], True, id="taken on all addresses, wanted on one"),
-        pytest.param([port(8080)], [port(8080, "10.0.0.1")], True, id="taken on one address, wanted on all"),
-        pytest.param([port(8080, "0.0.0.0")], [port(8080, "127.0.0.1")], True, id="0.0.0.0 is all addresses"),
-        pytest.param([port(8080, "::")], [port(8080, "127.0.0.1")], False, id=":: is an address like any other"),
-        pytest.param([port(1), port(2)], [port(2), port(3)], True, id="one of several"),
-        pytest.param([port(8080)], [port(0)], False, id="a container port alone takes no host port"),
-    ],
-)
-def test_a_node_takes_a_pod_if_its_host_ports_are_free(
-    wanted: list[ContainerPort], taken: list[ContainerPort], refused: bool
-) -> None:
-    cluster = a_cluster(a_node("free"), a_node("busy"), pods={"busy": [a_pod("other", ports=taken)]})
-
-    found = refusals(NodePorts(), a_pod(ports=wanted), cluster)
-
-    assert found == ({"busy": PORT_TAKEN} if refused else {})
 
 
 def test_ports_of_sidecars_count_and_those_of_init_containers_do_not() -> None:
@@ -50,14 +22,6 @@ def test_ports_of_sidecars_count_and_those_of_init_containers_do_not() -> None:
     )
 
     assert refusals(NodePorts(), a_pod(ports=[port(8080)]), cluster) == {"with-sidecar": PORT_TAKEN}
-
-
-def test_preemption_helps() -> None:
-    assert fw.unschedulable("node(s) didn't have free ports for the requested pod ports") == PORT_TAKEN
-
-
-def test_a_pod_without_host_ports_skips_filter() -> None:
-    assert NodePorts().pre_filter(fw.CycleState(), a_pod(), a_cluster()) == fw.SKIP
 
 
 def test_filter_without_pre_filter_fails_as_in_kube_scheduler() -> None:
@@ -97,7 +61,3 @@ def test_a_deleted_pod_helps_that_held_a_port(
     deleted = a_pod("gone", ports=held, node_name=node_name, status=PodStatus(nominated_node_name=nominated))
 
     assert wakes(NodePorts(), a_pod(ports=wanted), POD_DELETED, deleted, None) == expected
-
-
-def test_a_new_node_has_every_port_free() -> None:
-    assert wakes(NodePorts(), a_pod(ports=[port(8080)]), NODE_ADDED, None, a_node())

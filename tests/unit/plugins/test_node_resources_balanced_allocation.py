@@ -1,7 +1,5 @@
 """NodeResourcesBalancedAllocation: pods that even a node out."""
 
-import math
-
 import pytest
 
 from plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
@@ -11,7 +9,6 @@ from scheduler.testing import a_container, a_node, a_pod
 from tests.unit.plugins.cluster import a_cluster, every_row, scores
 
 GPU = "example.com/gpu"
-STORAGE = "ephemeral-storage"
 
 
 def balanced(*names: str) -> NodeResourcesBalancedAllocation:
@@ -22,38 +19,10 @@ def score(plugin: NodeResourcesBalancedAllocation, pod: fw.Pod, node: fw.Node, *
     return scores(plugin, pod, a_cluster(node, pods={node.name: running}))[node.name]
 
 
-@pytest.mark.parametrize(
-    ("requests", "running", "expected"),
-    [
-        pytest.param({"cpu": "2", "memory": "2Gi"}, {}, 75, id="an even pod changes nothing"),
-        pytest.param({"cpu": "2"}, {}, 70, id="a lopsided pod on an empty node"),
-        pytest.param({"cpu": "10"}, {}, 50, id="as lopsided as can be"),
-        pytest.param({"memory": "5Gi"}, {"cpu": "5"}, 87, id="a pod that evens the node out"),
-        pytest.param({"memory": "10Gi"}, {"cpu": "10"}, 100, id="from as lopsided as can be to even"),
-        pytest.param({"cpu": "8", "memory": "1Gi"}, {"cpu": "5"}, 65, id="overfull counts as full"),
-        pytest.param({"cpu": "1"}, {"memory": "2Gi"}, 77, id="halves are dropped"),
-    ],
-)
-def test_a_node_scores_by_what_the_pod_does_to_its_balance(
-    requests: dict[str, str], running: dict[str, str], expected: int
-) -> None:
-    node = a_node(cpu="10", memory="10Gi")
-
-    found = score(NodeResourcesBalancedAllocation(), a_pod(requests=requests), node, a_pod("other", requests=running))
-
-    assert found == expected
-
-
 def test_containers_without_requests_count_with_nothing() -> None:
     node = a_node(cpu="1", memory="1Gi")
 
     assert score(NodeResourcesBalancedAllocation(), a_pod(requests={"cpu": "500m"}), node, a_pod("other")) == 62
-
-
-def test_requests_of_the_pod_as_a_whole_count() -> None:
-    pod = a_pod(requests={"cpu": "1"}, pod_requests={"cpu": "2", "memory": "2Gi"})
-
-    assert score(NodeResourcesBalancedAllocation(), pod, a_node(cpu="10", memory="10Gi")) == 75
 
 
 @pytest.mark.parametrize(
@@ -77,32 +46,6 @@ def test_where_pre_score_is_switched_off_such_pods_score_0() -> None:
     cluster = a_cluster(a_node())
 
     assert balanced("cpu").score_nodes(fw.CycleState(), a_pod(), cluster, every_row(cluster)) is None
-
-
-def test_three_resources_have_a_standard_deviation() -> None:
-    node = a_node(cpu="10", memory="10Gi", allocatable={STORAGE: "10Gi"})
-    pod = a_pod(requests={"cpu": "6", "memory": "3Gi"})
-    deviation = math.sqrt((0.3**2 + 0 + 0.3**2) / 3)
-
-    found = score(balanced("cpu", "memory", STORAGE), pod, node)
-
-    assert found == 50 + (50 + int((1 - deviation) * 100) - 100) // 2
-
-
-def test_each_node_is_judged_by_what_it_has() -> None:
-    plugin = balanced("cpu", "memory", STORAGE, GPU)
-    pod = a_pod(requests={"cpu": "6", "memory": "3Gi"})
-    cluster = a_cluster(
-        a_node("three", cpu="10", memory="10Gi", allocatable={STORAGE: "10Gi", GPU: "1"}),
-        a_node("two", cpu="10", memory="10Gi"),
-        a_node("one", cpu="10", memory="0"),
-        a_node("none", cpu="0", memory="0"),
-    )
-
-    found = scores(plugin, pod, cluster)
-
-    # The GPU does not count, for the pod asks for none.
-    assert found == {"three": 62, "two": 67, "one": 75, "none": 75}
 
 
 def test_a_sum_that_overflows_counts_as_the_smallest_number_as_in_go() -> None:

@@ -28,12 +28,7 @@ def score(plugin: NodeResourcesFit, pod: fw.Pod, node: fw.Node, *running: fw.Pod
 @pytest.mark.parametrize(
     ("kind", "resources", "requests", "expected"),
     [
-        pytest.param("LeastAllocated", (), {"cpu": "1", "memory": "4Gi"}, 62, id="least: mean of 50 and 75"),
-        pytest.param("MostAllocated", (), {"cpu": "1", "memory": "4Gi"}, 37, id="most: mean of 50 and 25"),
-        pytest.param("LeastAllocated", CPU_ONLY, {"cpu": "2500m"}, 12, id="least: rounded down"),
-        pytest.param("MostAllocated", CPU_ONLY, {"cpu": "2500m"}, 87, id="most: rounded down"),
         pytest.param("LeastAllocated", CPU_ONLY, {"cpu": "9"}, 0, id="least: overfull is 0"),
-        pytest.param("MostAllocated", CPU_ONLY, {"cpu": "9"}, 100, id="most: overfull is 100"),
         pytest.param(
             "LeastAllocated",
             (ResourceSpec("cpu", 3), ResourceSpec("memory", 1)),
@@ -42,32 +37,14 @@ def score(plugin: NodeResourcesFit, pod: fw.Pod, node: fw.Node, *running: fw.Pod
             id="least: by weight",
         ),
         pytest.param(
-            "MostAllocated",
-            (ResourceSpec("cpu", 3), ResourceSpec("memory", 1)),
-            {"cpu": "1", "memory": "4Gi"},
-            43,
-            id="most: by weight",
-        ),
-        pytest.param(
-            "LeastAllocated", (ResourceSpec("cpu"), ResourceSpec(GPU)), {"cpu": "1"}, 50, id="least: no gpu asked for"
-        ),
-        pytest.param(
             "LeastAllocated",
             (ResourceSpec("cpu"), ResourceSpec(GPU)),
             {"cpu": "1", GPU: "1"},
             62,
             id="least: a gpu asked for",
         ),
-        pytest.param(
-            "LeastAllocated",
-            (ResourceSpec("cpu"), ResourceSpec("ephemeral-storage")),
-            {"cpu": "1"},
-            50,
-            id="least: what the node has none of does not count",
-        ),
         pytest.param("LeastAllocated", (ResourceSpec("pods"),), {}, 0, id="least: the number of pods is no resource"),
         pytest.param("MostAllocated", (ResourceSpec("nonsense"),), {}, 0, id="most: nothing counts"),
-        pytest.param("LeastAllocated", CPU_ONLY, {}, 72, id="least: a container asks for 100m at least"),
         pytest.param("LeastAllocated", CPU_ONLY, {"cpu": "0"}, 75, id="least: unless it asks for 0"),
     ],
 )
@@ -86,25 +63,10 @@ RISING = ((0, 0), (100, 10))
 @pytest.mark.parametrize(
     ("shape", "resources", "requests", "expected"),
     [
-        pytest.param(RISING, CPU_ONLY, {"cpu": "1"}, 50, id="bin packing"),
-        pytest.param(((0, 10), (100, 0)), CPU_ONLY, {"cpu": "1"}, 50, id="spreading"),
         pytest.param(
             ((0, 10), (100, 0)), CPU_ONLY, {"cpu": "2500m"}, 13, id="a falling line is truncated towards zero"
         ),
-        pytest.param(((0, 0), (50, 10), (100, 0)), CPU_ONLY, {"cpu": "1"}, 100, id="a peak"),
-        pytest.param(((60, 3), (80, 9)), CPU_ONLY, {"cpu": "1"}, 30, id="left of the first point"),
-        pytest.param(((10, 3), (20, 9)), CPU_ONLY, {"cpu": "1"}, 90, id="right of the last point"),
         pytest.param(RISING, CPU_ONLY, {"cpu": "8"}, 100, id="overfull counts as full"),
-        pytest.param(
-            RISING, (ResourceSpec("cpu"), ResourceSpec("memory")), {"cpu": "1", "memory": "1Gi"}, 28, id="rounded mean"
-        ),
-        pytest.param(
-            RISING,
-            (ResourceSpec("cpu"), ResourceSpec("ephemeral-storage")),
-            {"cpu": "1"},
-            50,
-            id="what the node has none of does not count",
-        ),
         pytest.param(
             ((0, 0), (40, 0), (50, 10)),
             (ResourceSpec("cpu", 1), ResourceSpec("memory", 9)),
@@ -112,7 +74,6 @@ RISING = ((0, 0), (100, 10))
             100,
             id="what scores 0 does not count",
         ),
-        pytest.param(((0, 0), (100, 0)), CPU_ONLY, {"cpu": "1"}, 0, id="nothing scores"),
     ],
 )
 def test_a_node_scores_by_the_shape(
@@ -130,39 +91,6 @@ def test_containers_without_requests_count_with_defaults_on_the_node_too() -> No
     assert score(fit("LeastAllocated", *CPU_ONLY), a_pod(), a_node(cpu="1"), *others) == 30
 
 
-def test_overhead_counts_beside_the_defaults_of_containers_without_requests() -> None:
-    one = a_pod(overhead={"cpu": "500m"})
-    mixed = a_pod(containers=[a_container(), a_container("b", requests={"cpu": "1"})], overhead={"cpu": "500m"})
-
-    assert score(fit("LeastAllocated", *CPU_ONLY), one, a_node(cpu="4")) == 85
-    assert score(fit("LeastAllocated", *CPU_ONLY), mixed, a_node(cpu="4")) == 60
-
-
-@pytest.mark.parametrize(("kind", "expected"), [("LeastAllocated", 25), ("MostAllocated", 75)])
-def test_sidecars_count_beside_the_containers(kind: str, expected: int) -> None:
-    pod = a_pod(
-        requests={"cpu": "1"},
-        init_containers=[
-            a_container("sidecar", requests={"cpu": "2"}, sidecar=True),
-            a_container("init", requests={"cpu": "500m"}),
-        ],
-    )
-
-    assert score(fit(kind, *CPU_ONLY), pod, a_node(cpu="4")) == expected
-
-
-def test_several_extended_resources_are_packed_by_weight() -> None:
-    plugin = fit("RequestedToCapacityRatio", ResourceSpec(GPU, 3), ResourceSpec("example.com/net", 5), shape=RISING)
-    cluster = a_cluster(
-        a_node("small", allocatable={GPU: "4", "example.com/net": "8"}),
-        a_node("large", allocatable={GPU: "8", "example.com/net": "4"}),
-    )
-    nothing, some = a_pod(), a_pod(requests={GPU: "2", "example.com/net": "4"})
-
-    assert scores(plugin, nothing, cluster) == {"small": 0, "large": 0}
-    assert scores(plugin, some, cluster) == {"small": 50, "large": 72}
-
-
 def test_scoring_overlooks_requests_of_the_pod_as_a_whole_and_resizes() -> None:
     plugin = fit("LeastAllocated", *CPU_ONLY)
     status = PodStatus(
@@ -171,20 +99,6 @@ def test_scoring_overlooks_requests_of_the_pod_as_a_whole_and_resizes() -> None:
 
     assert score(plugin, a_pod(requests={"cpu": "1"}, pod_requests={"cpu": "3"}), a_node(cpu="4")) == 75
     assert score(plugin, a_pod(requests={"cpu": "1"}, status=status), a_node(cpu="4")) == 75
-
-
-def test_nodes_with_different_resources_are_rated_together() -> None:
-    plugin = fit("LeastAllocated", ResourceSpec("cpu"), ResourceSpec("ephemeral-storage"), ResourceSpec(GPU))
-    cluster = a_cluster(
-        a_node("all", cpu="4", allocatable={"ephemeral-storage": "10Gi", GPU: "1"}),
-        a_node("cpu", cpu="2"),
-        a_node("disk", cpu="0", allocatable={"ephemeral-storage": "10Gi"}),
-        a_node("nothing", cpu="0"),
-        a_node("both", cpu="4", allocatable={"ephemeral-storage": "100Gi"}),
-    )
-    pod = a_pod(requests={"cpu": "1", "ephemeral-storage": "1Gi", GPU: "1"})
-
-    assert scores(plugin, pod, cluster) == {"all": 55, "cpu": 50, "disk": 90, "nothing": 0, "both": 87}
 
 
 def test_amounts_that_overflow_wrap_as_in_go() -> None:

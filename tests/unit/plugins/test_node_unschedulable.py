@@ -31,10 +31,6 @@ def test_a_cordoned_node_takes_only_pods_that_tolerate_it(tolerations: list[fw.T
     assert found == ({"cordoned": UNSCHEDULABLE} if refused else {})
 
 
-def test_preemption_does_not_help() -> None:
-    assert fw.unresolvable("node(s) were unschedulable") == UNSCHEDULABLE
-
-
 CORDONED, OPEN = a_node(unschedulable=True), a_node()
 
 

@@ -12,7 +12,7 @@ from scheduler import framework as fw
 from scheduler.api.objects import LabelSelector, LabelSelectorRequirement, TopologySpreadConstraint
 from scheduler.api.pods.tolerations import COMPARISONS
 from scheduler.testing import a_node, a_requirement, a_term, required
-from tests.unit.plugins.cluster import a_cluster, every_row, refusals
+from tests.unit.plugins.cluster import a_cluster, refusals
 from tests.unit.plugins.spread import (
     HOSTNAME,
     WEB,
@@ -29,38 +29,18 @@ from tests.unit.plugins.spread import (
 
 ALL = ["a", "b", "x", "y"]
 EVERYTHING = LabelSelector()
-DB = LabelSelector(match_labels={"db": ""})
-BOTH = {"app": "web", "db": ""}
 
 
 @pytest.mark.parametrize(
     ("constraint", "pods", "expected"),
     [
-        pytest.param(a_constraint(), {}, ALL, id="no pods"),
-        pytest.param(a_constraint(), {"a": 2, "b": 1, "y": 3}, ALL, id="zones 3 and 3"),
-        pytest.param(a_constraint(), {"a": 1, "x": 1, "y": 1}, ["a", "b"], id="zones 1 and 2"),
-        pytest.param(a_constraint(HOSTNAME), {"a": 2, "b": 1, "y": 3}, ["x"], id="nodes 2, 1, 0, 3"),
-        pytest.param(a_constraint(HOSTNAME, max_skew=2), {"a": 2, "b": 1, "y": 3}, ["b", "x"], id="maxSkew 2"),
         pytest.param(a_constraint("rack"), {}, [], id="a key that no node has"),
-        pytest.param(a_constraint(label_selector=None), {"a": 5}, ALL, id="no selector"),
         pytest.param(a_constraint(label_selector=EVERYTHING), {"a": 5}, ALL, id="a selector of everything counts none"),
         pytest.param(
             a_constraint(HOSTNAME, max_skew=2, min_domains=5),
             {"a": 2, "b": 1, "x": 1, "y": 1},
             ["b", "x", "y"],
             id="fewer domains than minDomains",
-        ),
-        pytest.param(
-            a_constraint(HOSTNAME, max_skew=2, min_domains=4),
-            {"a": 2, "b": 1, "x": 1, "y": 1},
-            ALL,
-            id="minDomains reached",
-        ),
-        pytest.param(
-            a_constraint(max_skew=2, min_domains=3),
-            {"a": 1, "b": 1, "y": 1},
-            ["x", "y"],
-            id="fewer zones than minDomains",
         ),
         pytest.param(a_constraint("rack", min_domains=0), {}, [], id="no domain, and none asked for"),
         pytest.param(a_constraint(max_skew=2**31 - 1), {"a": 90}, ALL, id="the largest skew"),
@@ -70,32 +50,6 @@ def test_a_domain_may_have_so_many_more_pods_than_the_emptiest(
     constraint: TopologySpreadConstraint, pods: Mapping[str, int], expected: list[str]
 ) -> None:
     assert feasible(a_spread(), a_spread_pod(constraint), nodes_in_two_zones(pods)) == expected
-
-
-@pytest.mark.parametrize(
-    ("selectors", "pods", "expected"),
-    [
-        pytest.param((None, None), {"a": "ww", "b": "w", "y": "www"}, ["x"], id="3/3, 2/1/0/3"),
-        pytest.param((None, None), {"a": "ww", "b": "w", "y": "wwww"}, [], id="3/4, 2/1/0/4"),
-        pytest.param((None, DB), {"a": "w", "y": "d"}, ["x"], id="1/0, 1/0/0/1"),
-        pytest.param((None, DB), {"a": "w", "x": "d", "y": "d"}, [], id="1/0, 0/0/1/1"),
-        pytest.param((None, DB), {"a": "w2", "y": "w2w"}, ["b"], id="2/3, 1/0/0/1"),
-    ],
-)
-def test_a_node_must_suit_every_constraint(
-    selectors: tuple[LabelSelector | None, LabelSelector | None], pods: Mapping[str, str], expected: list[str]
-) -> None:
-    labels = {"w": WEB, "d": {"db": ""}, "2": BOTH}
-    table = nodes_in_two_zones({})
-    for name, kinds in pods.items():
-        for i, kind in enumerate(kinds):
-            table.add_pod(name, a_spread_pod(name=f"{name}{i}", labels=labels[kind]))
-    constraints = [
-        a_constraint(key) if selector is None else a_constraint(key, label_selector=selector)
-        for key, selector in zip((ZONE, HOSTNAME), selectors, strict=True)
-    ]
-
-    assert feasible(a_spread(), a_spread_pod(*constraints, labels=BOTH), table) == expected
 
 
 def test_the_first_constraint_that_refuses_a_node_says_why() -> None:
@@ -238,10 +192,3 @@ def test_a_pod_with_constraints_has_no_default_ones() -> None:
     table = nodes_in_two_zones({"a": 1})
 
     assert feasible(plugin, a_spread_pod(a_constraint(soft=True)), table) == ALL
-
-
-def test_filter_without_pre_filter_fails_as_in_kube_scheduler() -> None:
-    cluster = nodes_in_two_zones({})
-
-    with pytest.raises(LookupError, match='reading "PreFilterPodTopologySpread" from cycleState: not found'):
-        a_spread().filter_nodes(fw.CycleState(), a_spread_pod(a_constraint()), cluster, every_row(cluster))

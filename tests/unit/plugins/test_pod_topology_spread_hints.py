@@ -9,7 +9,7 @@ from scheduler import framework as fw
 from scheduler.api.objects import LabelSelector, LabelSelectorRequirement, TopologySpreadConstraint
 from scheduler.api.unstructured import Unstructured
 from scheduler.testing import a_node
-from tests.unit.plugins.spread import HOSTNAME, WEB, ZONE, Objects, a_constraint, a_spread, a_spread_pod
+from tests.unit.plugins.spread import HOSTNAME, WEB, Objects, a_constraint, a_spread, a_spread_pod
 
 POD_ADDED = fw.ClusterEvent(fw.ASSIGNED_POD, fw.Action.ADD)
 LABELLED = fw.ClusterEvent(fw.TARGET_POD, fw.Action.UPDATE_POD_LABEL)
@@ -17,8 +17,6 @@ TOLERATION_ADDED = fw.ClusterEvent(fw.TARGET_POD, fw.Action.UPDATE_POD_TOLERATIO
 POD_CHANGED = fw.ClusterEvent(fw.ASSIGNED_POD, fw.Action.UPDATE_OTHER)
 NODE_ADDED = fw.ClusterEvent(fw.NODE, fw.Action.ADD)
 DB = LabelSelector(match_labels={"app": "db"})
-BOTH_KEYS = (a_constraint(), a_constraint(HOSTNAME))
-TAINT = fw.Taint(key="k", effect="NoSchedule")
 TOLERATION = fw.Toleration(operator="Exists")
 
 
@@ -99,45 +97,6 @@ def test_labels_and_tolerations_of_the_pod_itself_matter_though_it_runs_nowhere(
 
     assert wakes(a_spread_pod(ignores), LABELLED, a_spread_pod(ignores, labels=None), a_spread_pod(ignores)) is True
     assert wakes(a_spread_pod(ignores), LABELLED, a_spread_pod(ignores, labels={"x": "y"}), a_spread_pod()) is True
-
-
-@pytest.mark.parametrize(
-    ("constraints", "node", "expected"),
-    [
-        ((a_constraint(),), a_zoned(disk="ssd"), False),
-        ((a_constraint(),), a_zoned(**{ZONE: "1"}), True),
-        (BOTH_KEYS, a_zoned(), False),
-        (BOTH_KEYS, a_zoned(**{ZONE: "1"}), True),
-    ],
-)
-def test_a_node_that_comes_or_goes_wakes_pods_of_which_it_has_all_keys(
-    constraints: tuple[TopologySpreadConstraint, ...], node: fw.Node, expected: bool
-) -> None:
-    assert wakes(a_spread_pod(*constraints), NODE_ADDED, None, node) is expected
-    assert wakes(a_spread_pod(*constraints), NODE_ADDED, node, None) is expected
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "expected"),
-    [
-        (a_zoned(**{ZONE: "1"}), a_zoned(**{ZONE: "2"}), True),
-        (a_zoned(), a_zoned(**{ZONE: "1"}), True),
-        (a_zoned(**{ZONE: "1"}), a_zoned(), True),
-        (a_zoned(), a_zoned(disk="ssd"), False),
-        (a_zoned(**{ZONE: "1"}), a_zoned(**{ZONE: "1", "disk": "ssd"}), False),
-        (a_zoned(**{ZONE: ""}), a_zoned(**{ZONE: "", "disk": "ssd"}), False),
-        (a_node(labels={ZONE: "1"}), a_node(labels={ZONE: "1"}, taints=[TAINT]), False),
-        (
-            a_node(labels={ZONE: "1", HOSTNAME: "a"}),
-            a_node(labels={ZONE: "1", HOSTNAME: "a"}, taints=[TAINT]),
-            True,
-        ),
-    ],
-)
-def test_a_changed_node_wakes_pods_if_it_counts_otherwise_than_before(
-    old: fw.Node, new: fw.Node, expected: bool
-) -> None:
-    assert wakes(a_spread_pod(*BOTH_KEYS), NODE_ADDED, old, new) is expected
 
 
 @pytest.mark.parametrize(

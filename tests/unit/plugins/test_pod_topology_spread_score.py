@@ -1,14 +1,12 @@
 """Soft spread constraints: the intent of podtopologyspread/scoring_test.go, with its scores."""
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 import pytest
 
 from plugins.pod_topology_spread.scoring import rounded, topology_weight
 from scheduler import framework as fw
-from scheduler.api.objects import LabelSelector, TopologySpreadConstraint
 from scheduler.testing import a_node
 from tests.unit.plugins.cluster import a_cluster
 from tests.unit.plugins.spread import (
@@ -24,79 +22,6 @@ from tests.unit.plugins.spread import (
     spread_scores,
     web_pods,
 )
-
-FOUR = {"1": ("a", "b", "c", "d")}
-BY_NODE = a_constraint(HOSTNAME, soft=True)
-BY_ZONE = a_constraint(soft=True)
-DB = LabelSelector(match_labels={"db": ""})
-
-
-@pytest.mark.parametrize(
-    ("max_skew", "pods", "expected"),
-    [
-        pytest.param(1, {}, {"a": 100, "b": 100, "c": 100, "d": 100}, id="no pods"),
-        pytest.param(1, {"a": 1, "b": 1, "c": 1, "d": 1}, {"a": 100, "b": 100, "c": 100, "d": 100}, id="even"),
-        pytest.param(1, {"a": 2, "b": 1, "d": 3}, {"a": 20, "b": 60, "c": 100, "d": 0}, id="2, 1, 0, 3"),
-        pytest.param(2, {"a": 2, "b": 1, "d": 3}, {"a": 33, "b": 66, "c": 100, "d": 16}, id="maxSkew 2"),
-        pytest.param(3, {"a": 4, "b": 3, "c": 2, "d": 1}, {"a": 44, "b": 66, "c": 77, "d": 100}, id="maxSkew 3"),
-    ],
-)
-def test_the_fewer_pods_a_node_has_the_better(
-    max_skew: int, pods: Mapping[str, int], expected: Mapping[str, int]
-) -> None:
-    pod = a_spread_pod(a_constraint(HOSTNAME, soft=True, max_skew=max_skew))
-
-    assert spread_scores(a_spread(), pod, nodes_in_zones(FOUR, pods)) == expected
-
-
-@pytest.mark.parametrize("selector", [None, LabelSelector()])
-def test_a_selector_of_nothing_or_of_everything_counts_no_pods(selector: LabelSelector | None) -> None:
-    pod = a_spread_pod(
-        a_constraint(HOSTNAME, soft=True, label_selector=selector), a_constraint(soft=True, label_selector=selector)
-    )
-
-    assert spread_scores(a_spread(), pod, nodes_in_two_zones({"a": 3})) == {"a": 100, "b": 100, "x": 100, "y": 100}
-
-
-@pytest.mark.parametrize(
-    ("constraints", "pods", "candidates", "expected"),
-    [
-        pytest.param((BY_NODE,), {"a": 2, "b": 1}, "a", {"a": 100}, id="one candidate"),
-        pytest.param((BY_NODE,), {"a": 4, "b": 2, "x": 1, "y": 3}, "abx", {"a": 33, "b": 83, "x": 100}, id="by node"),
-        pytest.param((BY_ZONE,), {"a": 4, "b": 2, "x": 1, "y": 3}, "abx", {"a": 75, "b": 75, "x": 100}, id="by zone"),
-        pytest.param((BY_ZONE, BY_NODE), {"a": 2, "b": 1, "x": 2, "y": 4}, "ax", {"a": 100, "x": 63}, id="by both"),
-    ],
-)
-def test_only_candidates_are_rated_but_the_pods_of_all_nodes_count(
-    constraints: tuple[TopologySpreadConstraint, ...],
-    pods: Mapping[str, int],
-    candidates: str,
-    expected: dict[str, int],
-) -> None:
-    table = nodes_in_two_zones(pods)
-
-    assert spread_scores(a_spread(), a_spread_pod(*constraints), table, candidates) == expected
-
-
-@pytest.mark.parametrize(
-    ("pods", "candidates", "expected"),
-    [
-        ({"a": "f", "b": "2", "y": "fb"}, "abxy", {"a": 60, "b": 20, "x": 100, "y": 60}),
-        ({"b": "b", "x": "f", "y": "2"}, "abxy", {"a": 100, "b": 60, "x": 40, "y": 0}),
-        ({"a": "f", "b": "2", "y": "fb"}, "abx", {"a": 50, "b": 25, "x": 100}),
-    ],
-)
-def test_each_constraint_counts_its_own_pods(
-    pods: Mapping[str, str], candidates: str, expected: dict[str, int]
-) -> None:
-    labels = {"f": WEB, "b": {"db": ""}, "2": {**WEB, "db": ""}}
-    table = nodes_in_two_zones({})
-    for name, kinds in pods.items():
-        for i, kind in enumerate(kinds):
-            table.add_pod(name, a_spread_pod(name=f"{name}{i}", labels=labels[kind]))
-    pod = a_spread_pod(BY_ZONE, a_constraint(HOSTNAME, soft=True, label_selector=DB))
-
-    assert spread_scores(a_spread(), pod, table, candidates) == expected
 
 
 @pytest.mark.parametrize(("policy", "expected"), [("Honor", {"a": 100, "x": 50}), ("Ignore", {"a": 60, "x": 100})])

