@@ -1,8 +1,7 @@
 """`loadmaster explain` against an API server that answers from a script: whatever goes wrong is one clear sentence."""
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -16,7 +15,7 @@ from scheduler.kube.http.retries import RetryPolicy
 from scheduler.kube.identity import credentials
 from scheduler.kube.informers import listing
 from scheduler.kube.services import service_proxy
-from tests.unit.commands.scripted_api import Script, ScriptedApi, a_list, a_program, served, status
+from tests.unit.commands.scripted_api import Script, a_list, a_program, served, status
 from tests.unit.kube.fake_api import HANGS, LOST, Answer, kubeconfig_text
 
 TOKEN: Final = "POST /api/v1/namespaces/kube-system/serviceaccounts/loadmaster-explain/token"
@@ -47,16 +46,30 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(explaining, "OUTAGE", RetryPolicy(first=0.001, limit=0.001, tries=4))
 
 
-@contextmanager
-def running(tmp_path: Path, script: Script) -> Iterator[tuple[ScriptedApi, Path]]:
-    """A scheduler that gives these answers, behind an API server."""
-    with served(tmp_path, {TOKEN: A_TOKEN, **script}) as found:
-        yield found
+class Said(NamedTuple):
+    """How the command ended, what it printed, and what the API server was asked."""
+
+    code: int
+    out: str
+    err: str
+    asked: Sequence[str]
 
 
-def explain(tmp_path: Path, script: Script, *options: str, pod: str = "shop/web") -> int:
-    with running(tmp_path, script) as (_, kubeconfig):
-        return main(["explain", pod, f"--kubeconfig={kubeconfig}", *options])
+Explain = Callable[..., Said]
+
+
+@pytest.fixture
+def explain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Explain:
+    """The command, of a scheduler that gives these answers behind an API server."""
+
+    def run(script: Script, *options: str, pod: str = "shop/web", program: Mapping[str, str] | None = None) -> Said:
+        with served(tmp_path, {TOKEN: A_TOKEN, **script}) as (api, kubeconfig):
+            if program:
+                kubeconfig.write_text(kubeconfig_text(api.url, exec=program))
+            code = main(["explain", f"--kubeconfig={kubeconfig}", *options, "--", pod])
+        return Said(code, *capsys.readouterr(), api.asked)
+
+    return run
 
 
 class Bad(NamedTuple):
@@ -100,18 +113,12 @@ def a_token(token: Any) -> Answer:
 BAD: Final = (
     of_answer("HTML", Answer(200, b"<html>Please log in"), NO_EXPLANATION),
     of_answer("nothing", Answer(200, b""), NO_EXPLANATION),
-    of_answer("a number", Answer(200, b"7"), NO_EXPLANATION),
     of_answer("a list", Answer(200, [FOUND]), NO_EXPLANATION),
-    of_answer("null", Answer(200, None), NO_EXPLANATION),
     of_answer("another object", Answer(200, {"kind": "Pod"}), NO_EXPLANATION),
-    of_answer("bytes", Answer(200, bytes(range(128, 256))), NO_EXPLANATION),
     of_answer("deep lists", Answer(200, b"[" * 100_000), NO_EXPLANATION),
     of_answer("half an answer", Answer(200, b'{"found": true, "state": "un'), NO_EXPLANATION),
     of_answer("500", status(500, "out of order"), f"{SERVICE} answered HTTP 500: out of order"),
-    of_answer("500 in HTML", Answer(500, b"<html>oops"), f"{SERVICE} answered HTTP 500"),
-    of_answer("504", status(504, "timeout"), f"{SERVICE} answered HTTP 504: timeout"),
     of_answer("429", status(429, "slow down"), f"{SERVICE} answered HTTP 429: slow down"),
-    of_answer("405", status(405, "not allowed"), f"{SERVICE} answered HTTP 405: not allowed"),
     of_answer("a redirect", Answer(302, b"", {"Location": "https://login.example"}), f"{SERVICE} answered HTTP 302"),
     of_answer("a message that is a number", Answer(500, {"message": 7}), f"{SERVICE} answered HTTP 500"),
     of_answer("an escape sequence", status(500, OBEYED), f"{SERVICE} answered HTTP 500: \\x1b[31mred\\nline"),
@@ -129,11 +136,9 @@ BAD: Final = (
     of_answer("odd: no name", NAMELESS, NO_NAME),
     of_token("403", status(403, "not you"), f"{NO_TOKEN}: not you; the Role loadmaster-explain allows it"),
     of_token("401", status(401, "who?"), f"{NO_TOKEN}: who?"),
-    of_token("429", status(429, "slow down"), f"{NO_TOKEN}: slow down"),
     of_token("500", status(500, "etcd is away"), f"{NO_TOKEN}: etcd is away"),
     of_token("HTML", Answer(201, b"<html>"), f"{UNREADABLE_TOKEN}: JSON is malformed: invalid character (byte 0)"),
     of_token("a number", a_token(7), f"{UNREADABLE_TOKEN}: Expected `str`, got `int` - at `$.status.token`"),
-    of_token("none", Answer(201, {}), f"{UNREADABLE_TOKEN}: it is no text for a header"),
     of_token("two lines", a_token("a\nb"), f"{UNREADABLE_TOKEN}: it is no text for a header"),
     of_token("an umlaut", a_token("ä"), f"{UNREADABLE_TOKEN}: it is no text for a header"),
     of_token("lost", LOST, f"{TOKEN}: {CUT_SHORT}"),
@@ -141,14 +146,10 @@ BAD: Final = (
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.what) for case in BAD])
-def test_what_goes_wrong_is_one_sentence(
-    case: Bad, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_goes_wrong_is_one_sentence(case: Bad, explain: Explain, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scheduler.kube.http.client.MAX_ANSWER_BYTES", 2000 if case.what == "too much" else 1 << 20)
 
-    code = explain(tmp_path, case.script)
-
-    assert (code, capsys.readouterr()) == (2, ("", case.said + "\n"))
+    assert explain(case.script)[:3] == (2, "", case.said + "\n")
 
 
 NO_SCHEDULER: Final = f"{SERVICE} leads to no running scheduler"
@@ -164,12 +165,8 @@ NOT_RUNNING: Final = (
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.what) for case in NOT_RUNNING])
-def test_without_a_scheduler_it_is_decided_here_and_said(
-    case: Bad, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code = explain(tmp_path, case.script)
-
-    assert (code, capsys.readouterr()) == (1, ("", f"{case.said}{HERE}\n{GONE}\n"))
+def test_without_a_scheduler_it_is_decided_here_and_said(case: Bad, explain: Explain) -> None:
+    assert explain(case.script)[:3] == (1, "", f"{case.said}{HERE}\n{GONE}\n")
 
 
 @pytest.mark.parametrize(
@@ -185,12 +182,9 @@ def test_without_a_scheduler_it_is_decided_here_and_said(
     ],
     ids=["403", "500", "410", "HTML", "no list", "lost", "hangs"],
 )
-def test_a_cluster_that_cannot_be_read_is_one_sentence(
-    answer: Answer, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code = explain(tmp_path, {"GET /api/v1/nodes": answer}, "--from-cluster")
+def test_a_cluster_that_cannot_be_read_is_one_sentence(answer: Answer, said: str, explain: Explain) -> None:
+    code, out, err, _ = explain({"GET /api/v1/nodes": answer}, "--from-cluster")
 
-    out, err = capsys.readouterr()
     *before, last = err.splitlines()
     assert (code, out, last) == (2, "", said)
     assert set(before) <= {f"{said.replace(': 500', '')}; trying again"}
@@ -201,21 +195,16 @@ def a_pod(name: str, scheduler: str = "loadmaster", **spec: Any) -> dict[str, An
     return {"metadata": metadata, "spec": {"schedulerName": scheduler, **spec}, "status": {}}
 
 
-def test_an_unknown_pod_is_told_with_names_that_may_be_meant(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code = explain(tmp_path, {"GET /api/v1/pods": a_list("Pod", a_pod("web-1"), a_pod("postgres"))}, "--from-cluster")
+def test_an_unknown_pod_is_told_with_names_that_may_be_meant(explain: Explain) -> None:
+    said = explain({"GET /api/v1/pods": a_list("Pod", a_pod("web-1"), a_pod("postgres"))}, "--from-cluster")
 
-    assert (code, capsys.readouterr()) == (1, ("", f"{GONE}; did you mean shop/web-1?\n"))
+    assert said[:3] == (1, "", f"{GONE}; did you mean shop/web-1?\n")
 
 
-def test_a_pod_of_another_scheduler_is_told_with_the_name_that_may_be_meant(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code = explain(tmp_path, {"GET /api/v1/pods": a_list("Pod", a_pod("web", "loadmastr"))}, "--from-cluster")
+def test_a_pod_of_another_scheduler_is_told_with_the_name_that_may_be_meant(explain: Explain) -> None:
+    said = explain({"GET /api/v1/pods": a_list("Pod", a_pod("web", "loadmastr"))}, "--from-cluster")
 
-    said = capsys.readouterr()
-    assert (code, said.err) == (0, "")
+    assert (said.code, said.err) == (0, "")
     assert said.out.splitlines()[1:3] == [
         "  its spec.schedulerName is 'loadmastr': did you mean 'loadmaster'?",
         "  this scheduler places pods of loadmaster",
@@ -232,15 +221,16 @@ A_GROUP: Final[dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("named", ["podgroup/shop/training", "podgroups/shop/training", "pg/shop/training"])
-def test_a_group_of_pods_is_asked_about_by_its_kind(
-    named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with running(tmp_path, {EXPLAIN: Answer(200, A_GROUP)}) as (api, kubeconfig):
-        assert main(["explain", named, f"--kubeconfig={kubeconfig}"]) == 0
+@pytest.mark.parametrize(
+    "named",
+    [("podgroup/shop/training",), ("podgroups/shop/training",), ("pg/shop/training",), ("pg/training", "-nshop")],
+)
+def test_a_group_of_pods_is_asked_about_by_its_kind(named: Sequence[str], explain: Explain) -> None:
+    said = explain({EXPLAIN: Answer(200, A_GROUP)}, *named[1:], pod=named[0])
 
-    assert any(each.endswith("explain?namespace=shop&podgroup=training") for each in api.asked)
-    assert capsys.readouterr().out.splitlines() == [
+    assert said.code == 0
+    assert any(each.endswith("explain?namespace=shop&podgroup=training") for each in said.asked)
+    assert said.out.splitlines() == [
         "shop/training  incomplete",
         "  3 pods are needed at once, and there are 2",
         "",
@@ -249,82 +239,73 @@ def test_a_group_of_pods_is_asked_about_by_its_kind(
     ]
 
 
-def test_a_group_is_looked_for_in_the_namespace_that_is_given(tmp_path: Path) -> None:
-    with running(tmp_path, {EXPLAIN: Answer(200, A_GROUP)}) as (api, kubeconfig):
-        assert main(["explain", "podgroup/training", "-n", "shop", f"--kubeconfig={kubeconfig}"]) == 0
+def test_a_group_that_no_pod_names_is_not_found(explain: Explain) -> None:
+    said = explain(
+        {EXPLAIN: Answer(404, {**A_GROUP, "found": False, "near": ["shop/training2"]})}, pod="pg/shop/training"
+    )
 
-    assert any(each.endswith("explain?namespace=shop&podgroup=training") for each in api.asked)
-
-
-def test_a_group_that_no_pod_names_is_not_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    gone = {**A_GROUP, "found": False, "near": ["shop/training2"]}
-
-    assert explain(tmp_path, {EXPLAIN: Answer(404, gone)}, pod="podgroup/shop/training") == 1
-    assert capsys.readouterr().err == "no pod names the group shop/training; did you mean shop/training2?\n"
+    assert said[:3] == (1, "", "no pod names the group shop/training; did you mean shop/training2?\n")
 
 
-def test_a_group_is_watched_until_it_is_placed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_group_is_watched_until_it_is_placed(explain: Explain) -> None:
     answers = (Answer(200, A_GROUP), Answer(200, {**A_GROUP, "state": "placed", "text": "", "waiting": []}))
 
-    assert explain(tmp_path, {EXPLAIN: answers}, "--watch", pod="podgroup/shop/training") == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "shop/training  placed"
+    said = explain({EXPLAIN: answers}, "--watch", pod="podgroup/shop/training")
+
+    assert (said.code, said.out.splitlines()[-1]) == (0, "shop/training  placed")
 
 
-def test_replicas_of_which_none_leads_know_no_history(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with running(tmp_path, {EXPLAIN: Answer(200, {**FOUND, "leading": False})}) as (api, kubeconfig):
-        assert main(["explain", "shop/web", f"--kubeconfig={kubeconfig}"]) == 0
+def test_replicas_of_which_none_leads_know_no_history(explain: Explain) -> None:
+    said = explain({EXPLAIN: Answer(200, {**FOUND, "leading": False})})
 
-    assert len([each for each in api.asked if "/proxy/" in each]) == service_proxy.TRIES
-    assert capsys.readouterr().err == "no replica that was asked leads: none of them knows the pod's history\n"
+    assert len([each for each in said.asked if "/proxy/" in each]) == service_proxy.TRIES
+    assert (said.code, said.err) == (0, "no replica that was asked leads: none of them knows the pod's history\n")
 
 
-def test_the_leader_is_asked_until_it_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_leader_is_asked_until_it_answers(explain: Explain) -> None:
     follower = Answer(200, {**FOUND, "leading": False})
 
-    assert explain(tmp_path, {EXPLAIN: (follower, follower, Answer(200, FOUND))}) == 0
-    assert capsys.readouterr() == ("shop/web  unschedulable\n", "")
+    assert explain({EXPLAIN: (follower, follower, Answer(200, FOUND))})[:3] == (0, "shop/web  unschedulable\n", "")
 
 
-def test_a_token_that_came_to_its_end_is_replaced_while_a_pod_is_watched(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    answers = (Answer(200, FOUND), status(401, "expired"), Answer(200, {**FOUND, "node": "n1", "state": "bound"}))
-    with running(tmp_path, {EXPLAIN: answers}) as (api, kubeconfig):
-        assert main(["explain", "shop/web", "--watch", f"--kubeconfig={kubeconfig}"]) == 0
-
-    assert api.asked.count(TOKEN) == 2
-    assert capsys.readouterr().out == "shop/web  unschedulable\nshop/web  bound\n"
+BOUND: Final = Answer(200, {**FOUND, "node": "n1", "state": "bound"})
+WATCHED: Final = "shop/web  unschedulable\nshop/web  bound\n"
 
 
-def test_watching_ends_with_the_pod(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_token_that_came_to_its_end_is_replaced_while_a_pod_is_watched(explain: Explain) -> None:
+    said = explain({EXPLAIN: (Answer(200, FOUND), status(401, "expired"), BOUND)}, "--watch")
+
+    assert (said.code, said.out, said.asked.count(TOKEN)) == (0, WATCHED, 2)
+
+
+def test_watching_ends_with_the_pod(explain: Explain) -> None:
     gone = Answer(404, {**FOUND, "found": False})
 
-    assert explain(tmp_path, {EXPLAIN: (Answer(200, FOUND), Answer(200, FOUND), gone)}, "--watch") == 1
-    assert capsys.readouterr() == ("shop/web  unschedulable\n" * 2, f"{GONE}\n")
+    said = explain({EXPLAIN: (Answer(200, FOUND), Answer(200, FOUND), gone)}, "--watch")
+
+    assert said[:3] == (1, "shop/web  unschedulable\n" * 2, f"{GONE}\n")
 
 
-def test_watching_ends_where_the_scheduler_cannot_be_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert explain(tmp_path, {EXPLAIN: (Answer(200, FOUND), status(403, "no more"))}, "--watch") == 2
-    assert capsys.readouterr().err == "asking is not allowed: no more\n"
+def test_watching_ends_where_the_scheduler_cannot_be_asked(explain: Explain) -> None:
+    said = explain({EXPLAIN: (Answer(200, FOUND), status(403, "no more"))}, "--watch")
+
+    assert (said.code, said.err) == (2, "asking is not allowed: no more\n")
 
 
-def test_watching_outlives_a_scheduler_that_is_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    bound = Answer(200, {**FOUND, "node": "n1", "state": "bound"})
+def test_watching_outlives_a_scheduler_that_is_replaced(explain: Explain) -> None:
     away = (status(503, "no endpoints"), HANGS, status(500, "etcd is away"))
 
-    assert explain(tmp_path, {EXPLAIN: (Answer(200, FOUND), *away, bound)}, "--watch") == 0
-    out, err = capsys.readouterr()
-    assert out == "shop/web  unschedulable\nshop/web  bound\n"
-    assert err.splitlines() == [
-        f"{SERVICE} leads to no running scheduler: no endpoints; asking again",
+    said = explain({EXPLAIN: (Answer(200, FOUND), *away, BOUND)}, "--watch")
+
+    assert (said.code, said.out) == (0, WATCHED)
+    assert said.err.splitlines() == [
+        f"{NO_SCHEDULER}: no endpoints; asking again",
         "cannot ask the API server: no answer within 0.9 s; asking again",
         f"{SERVICE} answered HTTP 500: etcd is away; asking again",
     ]
 
 
-def test_watching_a_cluster_loads_plugins_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_watching_a_cluster_loads_plugins_once(explain: Explain, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = []
 
     def registry(*_: object) -> Mapping[str, type[Plugin]]:
@@ -335,83 +316,75 @@ def test_watching_a_cluster_loads_plugins_once(
     waits = a_list("Pod", a_pod("web", "nobody"))
     bound = a_list("Pod", a_pod("web", nodeName="n1"))
 
-    assert explain(tmp_path, {"GET /api/v1/pods": (waits, waits, bound)}, "--from-cluster", "--watch") == 0
-    assert loaded == [1]
-    assert capsys.readouterr().out.splitlines()[-1] == "shop/web  runs on n1"
+    said = explain({"GET /api/v1/pods": (waits, waits, bound)}, "--from-cluster", "--watch")
+
+    assert (said.code, loaded) == (0, [1])
+    assert said.out.splitlines()[-1] == "shop/web  runs on n1"
 
 
-def test_watching_ends_where_no_answer_comes_any_more(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert explain(tmp_path, {EXPLAIN: (Answer(200, FOUND), status(503, "no endpoints"))}, "--watch") == 2
-    said = f"{SERVICE} leads to no running scheduler: no endpoints"
-    assert capsys.readouterr().err.splitlines() == [f"{said}; asking again"] * 3 + [said]
+def test_watching_ends_where_no_answer_comes_any_more(explain: Explain) -> None:
+    said = explain({EXPLAIN: (Answer(200, FOUND), status(503, "no endpoints"))}, "--watch")
+
+    gone = f"{NO_SCHEDULER}: no endpoints"
+    assert (said.code, said.err.splitlines()) == (2, [f"{gone}; asking again"] * 3 + [gone])
 
 
 def test_credentials_that_have_come_to_their_end_are_renewed_while_a_pod_is_watched(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    explain: Explain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(credentials, "REJECTED_SECONDS", 10.0)
     script = {
         TOKEN: (A_TOKEN, status(401, "expired"), A_TOKEN),
-        EXPLAIN: (Answer(200, FOUND), status(401, "expired"), Answer(200, {**FOUND, "node": "n1", "state": "bound"})),
+        EXPLAIN: (Answer(200, FOUND), status(401, "expired"), BOUND),
     }
-    with running(tmp_path, script) as (api, kubeconfig):
-        kubeconfig.write_text(kubeconfig_text(api.url, exec=a_program(tmp_path)))
-        assert main(["explain", "shop/web", "--watch", f"--kubeconfig={kubeconfig}"]) == 0
 
+    assert explain(script, "--watch", program=a_program(tmp_path))[:3] == (0, WATCHED, "")
     assert (tmp_path / "runs").read_text().split() == ["run", "run"]
-    assert capsys.readouterr() == ("shop/web  unschedulable\nshop/web  bound\n", "")
 
 
-def test_json_is_ascii_and_nothing_that_a_terminal_obeys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_ascii_and_nothing_that_a_terminal_obeys(explain: Explain) -> None:
     hostile = {**FOUND, "state": "\x9b31m \u202e ä", "about": ["\x1b]0;title\x07"]}
 
-    assert explain(tmp_path, {EXPLAIN: Answer(200, hostile)}, "--output=json") == 0
-    out = capsys.readouterr().out
+    code, out, *_ = explain({EXPLAIN: Answer(200, hostile)}, "--output=json")
+
+    assert code == 0
     assert out.replace("\n", "").isprintable()
     assert out.isascii()
     assert json.loads(out) == hostile
 
 
-@pytest.mark.parametrize("levels", [50, 300, 900])
+@pytest.mark.parametrize("levels", [50, 900])
 @pytest.mark.parametrize("output", ["text", "json"])
-def test_a_deep_answer_is_shown_or_one_sentence(
-    levels: int, output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_deep_answer_is_shown_or_one_sentence(levels: int, output: str, explain: Explain) -> None:
     deep: Any = 1
     for _ in range(levels):
         deep = [deep]
 
-    code = explain(tmp_path, {EXPLAIN: Answer(200, {**FOUND, "more": deep})}, f"--output={output}")
+    code, out, err, _ = explain({EXPLAIN: Answer(200, {**FOUND, "more": deep})}, f"--output={output}")
 
-    out, err = capsys.readouterr()
     assert (code, bool(out), len(err.splitlines())) in ((0, True, 0), (2, False, 1))
 
 
-def test_what_cannot_be_shown_is_printed_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert explain(tmp_path, {EXPLAIN: Answer(200, {"found": True, "state": 7})}, "--output=json") == 0
-    assert capsys.readouterr().out == '{\n  "found": true,\n  "state": 7\n}\n'
+def test_what_cannot_be_shown_is_printed_as_json(explain: Explain) -> None:
+    said = explain({EXPLAIN: Answer(200, {"found": True, "state": 7})}, "--output=json")
+
+    assert (said.code, said.out) == (0, '{\n  "found": true,\n  "state": 7\n}\n')
 
 
-def test_names_of_others_do_not_reach_the_terminal_as_they_are(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    hostile = {**FOUND, "state": "\x1b[31m", "about": ["\x1b]0;title\x07"]}
+def test_names_of_others_do_not_reach_the_terminal_as_they_are(explain: Explain) -> None:
+    said = explain({EXPLAIN: Answer(200, {**FOUND, "state": "\x1b[31m", "about": ["\x1b]0;title\x07"]})})
 
-    assert explain(tmp_path, {EXPLAIN: Answer(200, hostile)}) == 0
-    assert capsys.readouterr().out == "shop/web  \\x1b[31m\n  \\x1b]0;title\\x07\n"
+    assert (said.code, said.out) == (0, "shop/web  \\x1b[31m\n  \\x1b]0;title\\x07\n")
 
 
 @pytest.mark.parametrize(
     ("pod", "options", "said"),
     [
-        ("", (), "expected [NAMESPACE/]POD or podgroup/[NAMESPACE/]NAME, got ''"),
-        ("/", (), "expected [NAMESPACE/]POD or podgroup/[NAMESPACE/]NAME, got '/'"),
+        *((name, (), f"expected [NAMESPACE/]POD or podgroup/[NAMESPACE/]NAME, got '{name}'") for name in ("", "/web")),
         ("shop/", (), "expected [NAMESPACE/]POD or podgroup/[NAMESPACE/]NAME, got 'shop/'"),
-        ("/web", (), "expected [NAMESPACE/]POD or podgroup/[NAMESPACE/]NAME, got '/web'"),
         ("a/b/c", (), "'b/c' cannot be the name of a pod"),
         ("..", (), "'..' cannot be the name of a pod"),
         ("Web", (), "'Web' cannot be the name of a pod"),
-        ("a b", (), "'a b' cannot be the name of a pod"),
         ("a\0b", (), "'a\\x00b' cannot be the name of a pod"),
         ("\udcff", (), "'\\udcff' cannot be the name of a pod"),
         ("käse", (), "'käse' cannot be the name of a pod"),
@@ -422,22 +395,15 @@ def test_names_of_others_do_not_reach_the_terminal_as_they_are(
     ],
 )
 def test_what_cannot_be_a_name_is_said_before_anybody_is_asked(
-    pod: str, options: tuple[str, ...], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    pod: str, options: tuple[str, ...], said: str, explain: Explain
 ) -> None:
-    with running(tmp_path, {}) as (api, kubeconfig):
-        code = main(["explain", f"--kubeconfig={kubeconfig}", *options, "--", pod])
-
-    assert (code, capsys.readouterr().err, api.asked) == (2, said + "\n", [])
+    assert explain({}, *options, pod=pod) == (2, "", said + "\n", [])
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("hello", "f:1: not a Kubernetes object: it has no kind"),
-        (
-            '{"snapshot":{"version":9},"kind":"List"}',
-            "f:1: a snapshot of version 9: this Loadmaster reads version 1",
-        ),
+        ('{"snapshot":{"version":9},"kind":"List"}', "f:1: a snapshot of version 9: this Loadmaster reads version 1"),
         ("kind: Pod\nmetadata: {name: p}\nspec: {priority: high}", "f:3: spec.priority: expected int, got str"),
     ],
 )

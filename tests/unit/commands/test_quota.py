@@ -8,7 +8,8 @@ import pytest
 
 from scheduler.__main__ import main
 from scheduler.commands import explaining
-from tests.unit.commands.test_explain import EXPLAIN, running
+from tests.unit.commands.scripted_api import served
+from tests.unit.commands.test_explain import A_TOKEN, EXPLAIN, TOKEN
 from tests.unit.kube.fake_api import Answer
 
 CONFIG: Final = """
@@ -78,9 +79,11 @@ def of_files(tmp_path: Path, *options: str) -> int:
     return main(["quota", "--from", str(tmp_path / "cluster.yaml"), f"--config={tmp_path / 'config.yaml'}", *options])
 
 
-def asked(tmp_path: Path, answer: Answer, *options: str) -> int:
-    with running(tmp_path, {f"{EXPLAIN}?shares=true": answer, EXPLAIN: answer}) as (_, kubeconfig):
-        return main(["quota", f"--kubeconfig={kubeconfig}", *options])
+def asked(tmp_path: Path, answers: Answer | tuple[Answer, ...], *options: str) -> int:
+    with served(tmp_path, {TOKEN: A_TOKEN, EXPLAIN: answers}) as (api, kubeconfig):
+        code = main(["quota", f"--kubeconfig={kubeconfig}", *options])
+    assert all(each.endswith("?shares=true") for each in api.asked if "explain?" in each)
+    return code
 
 
 def test_the_tree_of_files_is_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,45 +136,41 @@ def test_shares_that_cannot_be_used_are_told_below(tmp_path: Path, capsys: pytes
     assert lines[-2:] == ["CANNOT BE USED", "  odd\\x1b[31m: its parent does not exist; 3 pods wait"]
 
 
+OFF: Final = Answer(404, {"kind": "Shares", "found": False, "state": "off"})
+NO_SHARES: Final = "there are no shares: no profile has the plugin CapacityScheduling\n"
+
+
 def test_the_shares_are_shown_again_when_they_change(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(explaining, "WATCH_SECONDS", 0.01)
-    less, off = {**SHARES, "shares": [share("all")]}, {"kind": "Shares", "found": False, "state": "off"}
-    answers = (Answer(200, SHARES), Answer(200, SHARES), Answer(200, less), Answer(404, off))
+    answers = (Answer(200, SHARES), Answer(200, SHARES), Answer(200, {**SHARES, "shares": [share("all")]}), OFF)
 
-    with running(tmp_path, {EXPLAIN: answers}) as (_, kubeconfig):
-        code = main(["quota", "lab", f"--kubeconfig={kubeconfig}", "--watch"])
-        assert (code, capsys.readouterr().err) == (1, "there is no share lab\n")
+    code = asked(tmp_path, answers, "lab", "--watch")
+    assert (code, capsys.readouterr().err) == (1, "there is no share lab\n")
 
-    with running(tmp_path, {EXPLAIN: answers}) as (_, kubeconfig):
-        code = main(["quota", f"--kubeconfig={kubeconfig}", "--watch"])
-
+    code = asked(tmp_path, answers, "--watch")
     out, err = capsys.readouterr()
-    assert (code, err) == (1, "there are no shares: no profile has the plugin CapacityScheduling\n")
+    assert (code, err) == (1, NO_SHARES)
     assert [each.split()[0] for each in out.splitlines() if each][-2:] == ["SHARE", "all"]
     assert sum(line.startswith("SHARE") for line in out.splitlines()) == 2
 
 
-def test_a_share_that_is_not_there_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code = asked(tmp_path, Answer(200, SHARES), "nobody")
-
-    assert (code, capsys.readouterr().err) == (1, "there is no share nobody\n")
-
-
-def test_without_shares_it_says_what_turns_them_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code = asked(tmp_path, Answer(404, {"kind": "Shares", "found": False, "state": "off"}))
-
-    said = capsys.readouterr().err
-    assert (code, said) == (1, "there are no shares: no profile has the plugin CapacityScheduling\n")
+ODD: Final = (
+    "what the scheduler answered cannot be shown: Expected `array`, got `int` - at `$.shares`; "
+    "is it of another version than this command?\n"
+)
 
 
-def test_an_answer_of_another_version_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code = asked(tmp_path, Answer(200, {**SHARES, "shares": 7}))
-
-    said = capsys.readouterr().err
-    assert code == 2
-    assert said == (
-        "what the scheduler answered cannot be shown: Expected `array`, got `int` - at `$.shares`; "
-        "is it of another version than this command?\n"
-    )
+@pytest.mark.parametrize(
+    ("answer", "options", "said"),
+    [
+        pytest.param(Answer(200, SHARES), ("nobody",), (1, "there is no share nobody\n"), id="no such share"),
+        pytest.param(OFF, (), (1, NO_SHARES), id="what turns them on"),
+        pytest.param(Answer(200, {**SHARES, "shares": 7}), (), (2, ODD), id="of another version"),
+    ],
+)
+def test_what_cannot_be_shown_is_one_sentence(
+    answer: Answer, options: tuple[str, ...], said: tuple[int, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (asked(tmp_path, answer, *options), capsys.readouterr().err) == said

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from scheduler.__main__ import main
-from tests.unit.commands.scripted_api import Script, a_list, status
+from tests.unit.commands.scripted_api import Script, a_list, served, status
+from tests.unit.commands.test_snapshot import GOOD
 from tests.unit.commands.test_snapshot import _impatient as _impatient
-from tests.unit.commands.test_snapshot import a_cluster
 from tests.unit.kube.fake_api import Answer
 
 PODS, NODES, SETS = "GET /api/v1/pods", "GET /api/v1/nodes", "GET /apis/apps/v1/replicasets"
@@ -30,9 +30,11 @@ DEPLOYMENTS: Script = {"GET /apis/apps/v1/deployments": a_list("Deployment", WEB
 
 
 def simulated(folder: Path, script: Script, *options: str) -> int:
-    whole = {NODES: a_list("Node", NODE), PODS: a_list("Pod", WAITS), **script}
-    with a_cluster(folder, whole) as (_, kubeconfig):
-        return main(["simulate", "--from-cluster", f"--kubeconfig={kubeconfig}", *options])
+    whole = {**GOOD, NODES: a_list("Node", NODE), PODS: a_list("Pod", WAITS), **script}
+    with served(folder, whole) as (api, kubeconfig):
+        code = main(["simulate", "--from-cluster", f"--kubeconfig={kubeconfig}", *options])
+    assert len(set(api.asked)) == len(api.asked), "each kind is asked for once"
+    return code
 
 
 def test_what_the_cluster_has_is_simulated_and_files_come_on_top(
@@ -57,14 +59,6 @@ def test_a_cron_job_of_the_cluster_can_be_copied(tmp_path: Path, capsys: pytest.
     assert simulated(tmp_path, {"GET /apis/batch/v1/cronjobs": jobs}, "--of=cj/nightly", "--count=2") == 0
 
     assert "2 of 2 copies of cronjob/shop/nightly fit" in capsys.readouterr().out
-
-
-def test_each_kind_is_asked_for_once(tmp_path: Path) -> None:
-    with a_cluster(tmp_path, {NODES: a_list("Node", NODE), PODS: a_list("Pod", WAITS)}) as (api, kubeconfig):
-        assert main(["simulate", "--from-cluster", f"--kubeconfig={kubeconfig}"]) == 0
-
-    assert "GET /apis/batch/v1/cronjobs?limit=500" in api.asked
-    assert len(set(api.asked)) == len(api.asked)
 
 
 @pytest.mark.parametrize(("sets", "pods"), [(a_list("ReplicaSet"), 3), (status(403, "no"), 1)])

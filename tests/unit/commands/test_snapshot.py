@@ -7,8 +7,7 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +18,7 @@ from scheduler.kube.http.retries import RetryPolicy
 from scheduler.kube.identity import credentials
 from scheduler.kube.informers import listing
 from scheduler.snapshots.kept_fields import KINDS
-from tests.unit.commands.scripted_api import Script, ScriptedApi, a_list, a_program, served, status
+from tests.unit.commands.scripted_api import Script, a_list, a_program, served, status
 from tests.unit.kube.fake_api import HANGS, LOST, Answer, kubeconfig_text
 
 PODS, NODES, LIMITS = "GET /api/v1/pods", "GET /api/v1/nodes", "GET /api/v1/limitranges"
@@ -46,17 +45,32 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(credentials, "REJECTED_SECONDS", 0.01)
 
 
-@contextmanager
-def a_cluster(tmp_path: Path, script: Script) -> Iterator[tuple[ScriptedApi, Path]]:
-    """An API server that is well but for this, and a kubeconfig for it."""
-    with served(tmp_path, {**GOOD, **script}) as found:
-        yield found
+class Taken(NamedTuple):
+    """How the command ended, where its file is, what it printed, and what the API server was asked."""
+
+    code: int
+    file: Path
+    out: str
+    err: str
+    asked: Sequence[str]
 
 
-def snapshot(tmp_path: Path, script: Script, *options: str) -> tuple[int, Path]:
-    out = tmp_path / "out.json.gz"
-    with a_cluster(tmp_path, script) as (_, kubeconfig):
-        return main(["snapshot", f"--kubeconfig={kubeconfig}", f"--out={out}", *options]), out
+Snapshot = Callable[..., Taken]
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Snapshot:
+    """The command, for an API server that is well except for this."""
+
+    def run(script: Script, *options: str, program: Mapping[str, str] | None = None) -> Taken:
+        file = tmp_path / "out.json.gz"
+        with served(tmp_path, {**GOOD, **script}) as (api, kubeconfig):
+            if program is not None:
+                kubeconfig.write_text(kubeconfig_text(api.url, exec=program))
+            code = main(["snapshot", f"--kubeconfig={kubeconfig}", f"--out={file}", *options])
+        return Taken(code, file, *capsys.readouterr(), api.asked)
+
+    return run
 
 
 def content_of(path: Path) -> dict[str, Any]:
@@ -68,144 +82,124 @@ def names_in(path: Path) -> list[str]:
     return [each["metadata"]["name"] for each in content_of(path)["items"]]
 
 
-def test_a_snapshot_says_of_what_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out = snapshot(tmp_path, {})
+def test_a_snapshot_says_of_what_it_is(snapshot: Snapshot) -> None:
+    taken = snapshot({})
 
-    header = content_of(out)["snapshot"]
-    assert code == 0
+    content = content_of(taken.file)
+    header = content["snapshot"]
     assert (header["version"], header["server"], header["anonymised"]) == (1, "v1.36.3", False)
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err == f"{out}: 2 objects of 2 kinds in 1 KB, of an API server v1.36.3\n"
+    assert content["leftOut"] == [], "kinds that are not served are no problem"
+    assert (taken.code, taken.out) == (0, "")
+    assert taken.err == f"{taken.file}: 2 objects of 2 kinds in 1 KB, of an API server v1.36.3\n"
 
 
-def test_it_is_read_page_by_page(tmp_path: Path) -> None:
+def test_it_is_read_page_by_page(snapshot: Snapshot) -> None:
     pages = (a_list("Pod", named("a"), more="2 /&"), a_list("Pod", named("b"), named("c")))
-    with a_cluster(tmp_path, {PODS: pages}) as (api, kubeconfig):
-        out = tmp_path / "out"
-        assert main(["snapshot", f"--kubeconfig={kubeconfig}", f"--out={out}"]) == 0
+    taken = snapshot({PODS: pages})
 
-    assert names_in(out) == ["a", "b", "c", "n1"]
-    assert "GET /api/v1/pods?limit=500&continue=2%20/%26" in api.asked
+    assert (taken.code, names_in(taken.file)) == (0, ["a", "b", "c", "n1"])
+    assert "GET /api/v1/pods?limit=500&continue=2%20/%26" in taken.asked
 
 
-def test_the_snapshot_is_what_simulate_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_snapshot_is_what_simulate_reads(snapshot: Snapshot, capsys: pytest.CaptureFixture[str]) -> None:
     amounts = {"cpu": "1", "pods": "9"}
     node = named("n1") | {"status": {"allocatable": amounts}}
     pod = named("web") | {"spec": {"schedulerName": "loadmaster", "containers": [{"name": "c"}]}}
-    _, out = snapshot(tmp_path, {PODS: a_list("Pod", pod), NODES: a_list("Node", node)})
-    capsys.readouterr()
+    taken = snapshot({PODS: a_list("Pod", pod), NODES: a_list("Node", node)})
 
-    assert main(["simulate", str(out), "--output=json"]) == 0
+    assert main(["simulate", str(taken.file), "--output=json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert [(pod["name"], pod["node"]) for pod in document["pods"]] == [("web", "n1")]
 
 
-def test_a_kind_that_is_not_served_is_no_problem(tmp_path: Path) -> None:
-    _, out = snapshot(tmp_path, {})
-
-    assert content_of(out)["leftOut"] == []
-
-
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.without], ids=lambda kind: kind.name)
 def test_a_kind_that_may_not_be_read_is_named_with_what_that_means(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: Any
+    snapshot: Snapshot, capsys: pytest.CaptureFixture[str], kind: Any
 ) -> None:
-    code, out = snapshot(tmp_path, {f"GET {kind.resource.path}": status(403, "forbidden for you")})
+    taken = snapshot({f"GET {kind.resource.path}": status(403, "forbidden for you")})
 
-    left_out = content_of(out)["leftOut"][0]
     why = f"listing {kind.resource.name}: 403: forbidden for you; in a simulation, {kind.without}"
-    assert (code, left_out) == (0, {"kind": kind.name, "why": why})
-    assert f"left out: {kind.name}: {why}\n" in capsys.readouterr().err
-    assert main(["simulate", str(out)]) == 0
+    assert (taken.code, content_of(taken.file)["leftOut"][0]) == (0, {"kind": kind.name, "why": why})
+    assert f"left out: {kind.name}: {why}\n" in taken.err
+    assert main(["simulate", str(taken.file)]) == 0
     assert f"left out of the snapshot: {kind.name}: {why}" in capsys.readouterr().err
 
 
-def test_deployments_of_which_the_replica_sets_are_not_known_make_no_pods_anew(tmp_path: Path) -> None:
+def test_deployments_of_which_the_replica_sets_are_not_known_make_no_pods_anew(snapshot: Snapshot) -> None:
     deployments = a_list("Deployment", named("web") | {"spec": {"template": {}}})
     script = {"GET /apis/apps/v1/replicasets": status(403, "no"), "GET /apis/apps/v1/deployments": deployments}
-    _, out = snapshot(tmp_path, script)
+    taken = snapshot(script)
 
-    assert {each["kind"] for each in content_of(out)["leftOut"]} == {"ReplicaSet", "Deployment"}
-    assert names_in(out) == ["web", "n1"]
-
-
-def test_measurements_that_are_out_of_order_are_left_out(tmp_path: Path) -> None:
-    code, out = snapshot(tmp_path, {METRICS: status(503, "no endpoints")})
-
-    assert code == 0
-    assert [each["kind"] for each in content_of(out)["leftOut"]] == ["NodeMetrics"]
+    assert {each["kind"] for each in content_of(taken.file)["leftOut"]} == {"ReplicaSet", "Deployment"}
+    assert names_in(taken.file) == ["web", "n1"]
 
 
-def test_a_list_that_became_too_old_goes_on_later_and_says_so(tmp_path: Path) -> None:
+def test_measurements_that_are_out_of_order_are_left_out(snapshot: Snapshot) -> None:
+    taken = snapshot({METRICS: status(503, "no endpoints")})
+
+    assert taken.code == 0
+    assert [each["kind"] for each in content_of(taken.file)["leftOut"]] == ["NodeMetrics"]
+
+
+def test_a_list_that_became_too_old_goes_on_later_and_says_so(snapshot: Snapshot) -> None:
     expired = status(410, "too old", metadata={"continue": "later"})
     pages = (a_list("Pod", named("a"), more="2"), expired, a_list("Pod", named("b")))
-    code, out = snapshot(tmp_path, {PODS: pages})
+    taken = snapshot({PODS: pages})
 
-    (left_out,) = content_of(out)["leftOut"]
-    assert (code, names_in(out)) == (0, ["a", "b", "n1"])
+    (left_out,) = content_of(taken.file)["leftOut"]
+    assert (taken.code, names_in(taken.file)) == (0, ["a", "b", "n1"])
     assert left_out == {
         "kind": "Pod",
         "why": "after 1 object the list is of a later moment: it was too long to be read at once",
     }
 
 
-def test_a_list_that_is_forgotten_is_read_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pages = (a_list("Pod", named("old"), more="2"), status(410, "too old"), a_list("Pod", named("new")))
-    code, out = snapshot(tmp_path, {PODS: pages})
-
-    assert (code, names_in(out)) == (0, ["new", "n1"])
-    assert "listing pods: too old; reading it again\n" in capsys.readouterr().err
+GONE = status(410, "too old")
+FORGOTTEN_LATER = status(410, "too old", metadata={"continue": "later"})
 
 
-def test_a_list_that_is_forgotten_wherever_it_is_gone_on_with_is_read_again(tmp_path: Path) -> None:
-    forgotten = status(410, "too old", metadata={"continue": "later"})
-    pages = (a_list("Pod", named("old"), more="2"), forgotten, forgotten, a_list("Pod", named("new")))
-    code, out = snapshot(tmp_path, {PODS: pages})
+@pytest.mark.parametrize(
+    "forgotten", [(GONE,), (FORGOTTEN_LATER, FORGOTTEN_LATER)], ids=["once", "wherever it goes on"]
+)
+def test_a_list_that_is_forgotten_is_read_again(forgotten: tuple[Answer, ...], snapshot: Snapshot) -> None:
+    taken = snapshot({PODS: (a_list("Pod", named("old"), more="2"), *forgotten, a_list("Pod", named("new")))})
 
-    assert (code, names_in(out)) == (0, ["new", "n1"])
+    assert (taken.code, names_in(taken.file)) == (0, ["new", "n1"])
+    assert "listing pods: too old; reading it again\n" in taken.err
 
 
-def test_replica_sets_of_a_later_moment_cost_no_deployments(tmp_path: Path) -> None:
-    expired = status(410, "too old", metadata={"continue": "later"})
-    sets = (a_list("ReplicaSet", named("a"), more="2"), expired, a_list("ReplicaSet", named("b")))
+def test_replica_sets_of_a_later_moment_cost_no_deployments(snapshot: Snapshot) -> None:
+    sets = (a_list("ReplicaSet", named("a"), more="2"), FORGOTTEN_LATER, a_list("ReplicaSet", named("b")))
     deployments = a_list("Deployment", named("web") | {"spec": {"template": {}}})
     script: Script = {"GET /apis/apps/v1/replicasets": sets, "GET /apis/apps/v1/deployments": deployments}
-    _, out = snapshot(tmp_path, script)
+    file = snapshot(script).file
 
-    assert [each["kind"] for each in content_of(out)["leftOut"]] == ["ReplicaSet"]
-    assert sorted(names_in(out)) == ["a", "b", "n1", "web", "web"]
+    assert [each["kind"] for each in content_of(file)["leftOut"]] == ["ReplicaSet"]
+    assert sorted(names_in(file)) == ["a", "b", "n1", "web", "web"]
 
 
 def test_credentials_that_come_to_their_end_are_renewed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    snapshot: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(credentials, "REJECTED_SECONDS", 10.0)
     pages = (a_list("Pod", named("a"), more="2"), status(401, "expired"), a_list("Pod", named("b")))
-    with a_cluster(tmp_path, {PODS: pages}) as (api, kubeconfig):
-        kubeconfig.write_text(kubeconfig_text(api.url, exec=a_program(tmp_path)))
-        out = tmp_path / "out"
-        assert main(["snapshot", f"--kubeconfig={kubeconfig}", f"--out={out}"]) == 0
+    taken = snapshot({PODS: pages}, program=a_program(tmp_path))
 
-    assert names_in(out) == ["a", "b", "n1"]
+    assert (taken.code, names_in(taken.file)) == (0, ["a", "b", "n1"])
     assert (tmp_path / "runs").read_text().split() == ["run", "run"]
-    assert capsys.readouterr().err.splitlines()[0] == "listing pods: expired; trying again"
+    assert taken.err.splitlines()[0] == "listing pods: expired; trying again"
 
 
-def test_an_anonymised_snapshot_does_not_tell_who_took_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_anonymised_snapshot_does_not_tell_who_took_it_or_who_built_the_api_server(snapshot: Snapshot) -> None:
     refused = status(403, 'User "ada@corp.example" cannot list resource "limitranges"')
-    code, out = snapshot(tmp_path, {LIMITS: refused}, "--anonymise")
+    built = Answer(body={"gitVersion": "v1.36.3-corp.7+abc"})
+    taken = snapshot({LIMITS: refused, "GET /version": built}, "--anonymise")
 
-    (left_out,) = content_of(out)["leftOut"]
+    content = content_of(taken.file)
     why = "HTTP 403; in a simulation, new pods get none of its requests and limits"
-    assert (code, left_out) == (0, {"kind": "LimitRange", "why": why})
-    assert "ada@corp.example" in capsys.readouterr().err
-
-
-def test_an_anonymised_snapshot_does_not_tell_who_built_the_api_server(tmp_path: Path) -> None:
-    built = {"GET /version": Answer(body={"gitVersion": "v1.36.3-corp.7+abc"})}
-
-    assert content_of(snapshot(tmp_path, built, "--anonymise")[1])["snapshot"]["server"] == "v1.36.3"
+    assert (taken.code, content["leftOut"]) == (0, [{"kind": "LimitRange", "why": why}])
+    assert "ada@corp.example" in taken.err
+    assert content["snapshot"]["server"] == "v1.36.3"
 
 
 @pytest.mark.parametrize(
@@ -213,18 +207,18 @@ def test_an_anonymised_snapshot_does_not_tell_who_built_the_api_server(tmp_path:
     [status(429, "too many requests"), status(500, "etcd is away"), status(503, "starting"), HANGS],
     ids=["429", "500", "503", "hangs"],
 )
-def test_trouble_that_passes_is_waited_out(tmp_path: Path, capsys: pytest.CaptureFixture[str], trouble: Answer) -> None:
-    code, out = snapshot(tmp_path, {PODS: (trouble, a_list("Pod", named("web")))})
+def test_trouble_that_passes_is_waited_out(trouble: Answer, snapshot: Snapshot) -> None:
+    taken = snapshot({PODS: (trouble, a_list("Pod", named("web")))})
 
-    assert (code, names_in(out)) == (0, ["web", "n1"])
-    assert "; trying again\n" in capsys.readouterr().err
+    assert (taken.code, names_in(taken.file)) == (0, ["web", "n1"])
+    assert "; trying again\n" in taken.err
 
 
-def test_an_object_that_cannot_be_read_costs_itself(tmp_path: Path) -> None:
-    code, out = snapshot(tmp_path, {PODS: a_list("Pod", 7, named("web"))})
+def test_an_object_that_cannot_be_read_costs_itself(snapshot: Snapshot) -> None:
+    taken = snapshot({PODS: a_list("Pod", 7, named("web"))})
 
-    assert (code, names_in(out)) == (0, ["web", "n1"])
-    assert content_of(out)["leftOut"] == [{"kind": "Pod", "why": "1 object cannot be read"}]
+    assert (taken.code, names_in(taken.file)) == (0, ["web", "n1"])
+    assert content_of(taken.file)["leftOut"] == [{"kind": "Pod", "why": "1 object cannot be read"}]
 
 
 class Bad(NamedTuple):
@@ -287,15 +281,12 @@ BAD = (
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.what) for case in BAD])
-def test_what_goes_wrong_is_one_sentence_and_nothing_is_written(
-    case: Bad, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, _ = snapshot(tmp_path, case.script)
+def test_what_goes_wrong_is_one_sentence_and_nothing_is_written(case: Bad, snapshot: Snapshot, tmp_path: Path) -> None:
+    taken = snapshot(case.script)
 
-    out, err = capsys.readouterr()
-    assert (code, out) == (2, "")
-    assert err.splitlines()[-1] == case.problem + NOTHING
-    assert all(line.endswith((AGAIN, "; reading it again")) for line in err.splitlines()[:-1])
+    *before, last = taken.err.splitlines()
+    assert (taken.code, taken.out, last) == (2, "", case.problem + NOTHING)
+    assert all(line.endswith((AGAIN, "; reading it again")) for line in before)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["kubeconfig"]
 
 
@@ -309,37 +300,33 @@ def test_a_server_that_is_not_there_is_one_sentence(tmp_path: Path, capsys: pyte
     assert line.endswith(NOTHING)
 
 
-def test_an_answer_of_more_than_we_read_is_one_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_of_more_than_we_read_is_one_sentence(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scheduler.kube.http.client.MAX_ANSWER_BYTES", 1000)
-    code, _ = snapshot(tmp_path, {LIMITS: Answer(200, b" " * 2000)})
+    taken = snapshot({LIMITS: Answer(200, b" " * 2000)})
 
-    assert code == 2
-    assert capsys.readouterr().err.splitlines()[-1] == (
-        f"listing limitranges: the answer has more than 1000 bytes{NOTHING}"
-    )
+    assert taken.code == 2
+    assert taken.err.splitlines()[-1] == f"listing limitranges: the answer has more than 1000 bytes{NOTHING}"
 
 
 def test_a_cluster_that_no_simulation_reads_is_not_read_to_its_end(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("scheduler.snapshots.file.MAX_BYTES", 2000)
     endless = tuple(a_list("Pod", named("a" * 100), more=f"{number}") for number in range(100))
 
-    code, out = snapshot(tmp_path, {PODS: endless})
+    taken = snapshot({PODS: endless})
 
-    assert (code, out.exists()) == (2, False)
-    assert capsys.readouterr().err == "the cluster has more than 2000 bytes, which no simulation reads\n"
+    assert (taken.code, taken.file.exists()) == (2, False)
+    assert taken.err == "the cluster has more than 2000 bytes, which no simulation reads\n"
 
 
-def test_a_list_that_is_begun_again_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_that_is_begun_again_counts_once(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scheduler.snapshots.file.MAX_BYTES", 2000)
-    first, gone = a_list("Pod", *(named(f"p{i}") for i in range(10)), more="2"), status(410, "too old")
+    first = a_list("Pod", *(named(f"p{i}") for i in range(10)), more="2")
 
-    code, out = snapshot(tmp_path, {PODS: (first, gone, first, a_list("Pod", named("b")))})
+    taken = snapshot({PODS: (first, GONE, first, a_list("Pod", named("b")))})
 
-    assert (code, len(names_in(out))) == (0, 12)
+    assert (taken.code, len(names_in(taken.file))) == (0, 12)
 
 
 class BadTarget(NamedTuple):
@@ -366,38 +353,35 @@ TARGETS = (
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.out[:20].replace("\0", "0")) for case in TARGETS])
-def test_a_file_that_cannot_be_written_is_one_sentence(
-    case: BadTarget, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_cannot_be_written_is_one_sentence(case: BadTarget, snapshot: Snapshot, tmp_path: Path) -> None:
     (tmp_path / "there").write_text("mine")
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to("there")
     os.mkfifo(tmp_path / "fifo")
     out = f"{tmp_path}/{case.out}" if case.out[:1] not in ("", "/") else case.out
-    with a_cluster(tmp_path, {}) as (_, kubeconfig):
-        code = main(["snapshot", f"--kubeconfig={kubeconfig}", f"--out={out}"])
+    taken = snapshot({}, f"--out={out}")
 
-    assert (code, capsys.readouterr().err.replace(str(tmp_path), "DIR")) == (2, case.problem + "\n")
+    assert (taken.code, taken.err.replace(str(tmp_path), "DIR")) == (2, case.problem + "\n")
     assert (tmp_path / "there").read_text() == "mine"
 
 
 def test_a_directory_in_which_nothing_may_be_written_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> tuple[int, str]:  # root may write everywhere
-        raise PermissionError(13, "Permission denied", str(tmp_path))
+        raise PermissionError(13, "Permission denied", "out")
 
     monkeypatch.setattr("tempfile.mkstemp", refuse)
-    code, out = snapshot(tmp_path, {})
+    taken = snapshot({})
 
-    assert (code, capsys.readouterr().err) == (2, f"{out}: cannot be written: Permission denied\n")
+    assert (taken.code, taken.err) == (2, f"{taken.file}: cannot be written: Permission denied\n")
 
 
-def test_an_older_file_is_replaced_by_choice(tmp_path: Path) -> None:
+def test_an_older_file_is_replaced_by_choice(snapshot: Snapshot, tmp_path: Path) -> None:
     (tmp_path / "out.json.gz").write_text("old")
-    code, out = snapshot(tmp_path, {}, "--force")
+    taken = snapshot({}, "--force")
 
-    assert (code, names_in(out)) == (0, ["web", "n1"])
+    assert (taken.code, names_in(taken.file)) == (0, ["web", "n1"])
 
 
 def in_a_process(
@@ -407,7 +391,7 @@ def in_a_process(
     many = a_list(
         "Pod", *({**named(f"web-{number}"), "spec": {"nodeName": os.urandom(99).hex()}} for number in range(pods))
     )
-    with a_cluster(tmp_path, {PODS: many}) as (_, kubeconfig):
+    with served(tmp_path, {**GOOD, PODS: many}) as (_, kubeconfig):
         return subprocess.run(
             [sys.executable, "-m", "scheduler", "snapshot", f"--kubeconfig={kubeconfig}", f"--out={out}"],
             stdout=stdout,
@@ -427,7 +411,7 @@ def test_a_disk_that_gets_full_is_said_and_nothing_is_left(tmp_path: Path, limit
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_nothing_is_left_of_a_command_that_is_ended(tmp_path: Path, number: int, code: int) -> None:
-    with a_cluster(tmp_path, {NODES: HANGS}) as (api, kubeconfig):
+    with served(tmp_path, {**GOOD, NODES: HANGS}) as (api, kubeconfig):
         command = [sys.executable, "-m", "scheduler", "snapshot", f"--kubeconfig={kubeconfig}", f"--out={tmp_path}/out"]
         with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
             assert api.is_hanging.wait(60)

@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from tests.unit.commands.test_explain import EXPLAIN, FOUND, running
+from tests.unit.commands.scripted_api import served
+from tests.unit.commands.test_explain import A_TOKEN, EXPLAIN, FOUND, TOKEN
 from tests.unit.kube.fake_api import Answer
 
 ROOT: Final = Path(__file__).parents[3]
@@ -19,7 +20,7 @@ DECIDING: Final = frozenset(
 
 
 def test_asking_loads_nothing_that_decides(tmp_path: Path) -> None:
-    with running(tmp_path, {EXPLAIN: Answer(200, FOUND)}) as (_, kubeconfig):
+    with served(tmp_path, {TOKEN: A_TOKEN, EXPLAIN: Answer(200, FOUND)}) as (_, kubeconfig):
         command = [sys.executable, "-X", "importtime", "-m", "scheduler", "explain", "shop/web"]
         done = subprocess.run(
             [*command, f"--kubeconfig={kubeconfig}"], cwd=ROOT, capture_output=True, text=True, check=False

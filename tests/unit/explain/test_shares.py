@@ -22,8 +22,14 @@ async def about(stage: Sharing) -> dict[str, ShareReport]:
     return {each.name: each for each in as_sent.shares}
 
 
-async def test_a_share_shows_what_it_borrows_and_the_other_what_it_lends() -> None:
-    stage = Sharing(COMPANY, A, B)
+@pytest.mark.parametrize(
+    ("order", "standing"),
+    [("Priority", None), ("DominantShare", 500.0), ("DecayedUsage", 4 * (1 - 0.5**0.01))],
+)
+async def test_a_share_shows_what_it_borrows_or_lends_and_how_it_stands_in_an_order_that_compares_shares(
+    order: str, standing: float | None
+) -> None:
+    stage = Sharing(COMPANY, A, B, arguments={"order": order})
     stage.pods(6, "a")
     await stage.schedule()
 
@@ -33,19 +39,6 @@ async def test_a_share_shows_what_it_borrows_and_the_other_what_it_lends() -> No
     assert found["team-a"].resources == [ShareAmounts("cpu", 2000, 8000, 4000, 2000, 0, 2000)]
     assert found["team-b"].resources == [ShareAmounts("cpu", 2000, None, 0, 0, 2000, 0)]
     assert (found["team-a"].depth, found["team-a"].parent, found["team-a"].waiting) == (1, "company", 2)
-
-
-@pytest.mark.parametrize(
-    ("order", "standing"),
-    [("Priority", None), ("DominantShare", 500.0), ("DecayedUsage", 4 * (1 - 0.5**0.01))],
-)
-async def test_a_share_shows_how_it_stands_in_an_order_that_compares_shares(order: str, standing: float | None) -> None:
-    stage = Sharing(COMPANY, A, B, arguments={"order": order})
-    stage.pods(6, "a")
-    await stage.schedule()
-
-    found = await about(stage)
-
     shown = [found[name].standing for name in ("team-a", "team-b")]
     if standing is None:
         assert shown == [None, None]

@@ -79,8 +79,7 @@ async def test_the_same_node_is_no_difference() -> None:
     scene.bound(scene.pod("scored"), "node-2")
     assert scene.verdicts == {verdicts.SAME_NODE: 1}
     assert not scene.shadow.latest
-    metrics = scene.stage.metrics
-    assert sample(metrics, "loadmaster_shadow_decisions_total", verdict=verdicts.SAME_NODE) == 1
+    assert sample(scene.stage.metrics, "loadmaster_shadow_decisions_total", verdict=verdicts.SAME_NODE) == 1
 
 
 async def test_one_of_two_equals_is_a_tie() -> None:
@@ -104,12 +103,17 @@ async def test_a_node_with_a_higher_score_is_told_with_the_plugins_that_make_it(
     assert scene.shadow.about()["plugins"] == [{"verdict": verdicts.OTHER_NODE, "plugin": "Picky", "count": 1}]
 
 
-async def test_a_node_that_we_refuse_is_told_with_plugin_and_reason() -> None:
+async def test_a_node_that_we_refuse_is_told_and_logged_with_plugin_and_reason(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     scene = Scene()
-    scene.bound(scene.pod("choosy"), "node-1")
+    with caplog.at_level(logging.INFO):
+        scene.bound(scene.pod("choosy"), "node-1")
     assert scene.verdicts == {verdicts.REFUSED: 1}
     assert (scene.latest["plugin"], scene.latest["message"]) == ("Picky", "not liked")
     assert scene.latest["here"] == "node-2"
+    (line,) = (vars(record) for record in caplog.records if record.getMessage().startswith("Shadow: "))
+    assert (line["pod"], line["plugin"], line["reason"]) == ("default/choosy", "Picky", "not liked")
 
 
 async def test_a_pod_that_we_place_nowhere_is_told_with_what_we_say() -> None:
@@ -127,12 +131,16 @@ async def test_a_pod_that_they_place_nowhere_is_told_with_our_node() -> None:
     assert scene.latest["here"] == "node-2"
 
 
-async def test_what_preemption_says_makes_no_other_reason() -> None:
+async def test_what_preemption_says_makes_no_other_reason_and_other_reasons_are_told() -> None:
     scene = Scene()
     more = " preemption: 0/2 nodes are available: 2 No preemption victims found for incoming pod."
     scene.refused(scene.pod("large", cpu="20"), SHORT_OF_CPU + more)
     scene.refused(scene.pod("larger", cpu="20"), SHORT_OF_CPU)
     assert scene.verdicts == {verdicts.BOTH_REFUSE: 2}
+    scene.refused(scene.pod("largest", cpu="20"), "0/2 nodes are available: 2 Insufficient memory.")
+    assert scene.verdicts == {verdicts.BOTH_REFUSE: 2, verdicts.OTHER_REASON: 1}
+    assert scene.latest["here"] == SHORT_OF_CPU
+    assert scene.shadow.about()["plugins"][0]["plugin"] == "NodeResourcesFit"
 
 
 async def test_the_refusal_of_a_pod_that_has_a_group_is_not_compared_and_its_placement_is() -> None:
@@ -146,14 +154,6 @@ async def test_the_refusal_of_a_pod_that_has_a_group_is_not_compared_and_its_pla
     assert (refused, scene.verdicts) == ({}, {verdicts.SAME_NODE: 1})
 
 
-async def test_other_reasons_are_told() -> None:
-    scene = Scene()
-    scene.refused(scene.pod("large", cpu="20"), "0/2 nodes are available: 2 Insufficient memory.")
-    assert scene.verdicts == {verdicts.OTHER_REASON: 1}
-    assert scene.latest["here"] == SHORT_OF_CPU
-    assert scene.shadow.about()["plugins"][0]["plugin"] == "NodeResourcesFit"
-
-
 async def test_a_refusal_is_looked_at_once() -> None:
     scene = Scene()
     pod = scene.pod("large", cpu="20")
@@ -163,19 +163,13 @@ async def test_a_refusal_is_looked_at_once() -> None:
     assert scene.shadow.about()["decisions"] == 1
 
 
-async def test_a_fault_costs_the_comparison_and_not_the_watch() -> None:
+@pytest.mark.parametrize(("name", "why"), [("broken", "out of order"), ("leaving", "SystemExit")])
+async def test_a_fault_costs_the_comparison_and_not_the_watch(name: str, why: str) -> None:
     scene = Scene()
-    scene.bound(scene.pod("broken"), "node-1")
+    scene.bound(scene.pod(name), "node-1")
     assert scene.verdicts == {verdicts.FAULT: 1}
-    assert "out of order" in scene.latest["here"]
-    assert scene.stage.engine.cache.get("broken") is not None, "it is counted all the same"
-
-
-async def test_a_plugin_that_would_end_the_program_costs_the_comparison_alone() -> None:
-    scene = Scene()
-    scene.bound(scene.pod("leaving"), "node-1")
-    assert scene.verdicts == {verdicts.FAULT: 1}
-    assert scene.stage.engine.cache.get("leaving") is not None
+    assert why in scene.latest["here"]
+    assert scene.stage.engine.cache.get(name) is not None, "it is counted all the same"
 
 
 async def test_each_decision_is_made_before_its_pod_counts_and_after_those_before_it() -> None:
@@ -259,16 +253,6 @@ async def test_what_is_kept_is_bounded_and_logged_now_and_then(caplog: pytest.Lo
     assert 2 <= len(lines) <= 4
     assert lines[1].notLogged > 50  # type: ignore[attr-defined]
     assert scene.shadow.about()["latest"][0]["pod"] == f"default/large-{MAX_KEPT + 49}", "the newest first"
-
-
-async def test_the_refusal_of_their_node_is_logged_with_its_reason(caplog: pytest.LogCaptureFixture) -> None:
-    scene = Scene()
-
-    with caplog.at_level(logging.INFO):
-        scene.bound(scene.pod("choosy"), "node-1")
-
-    (line,) = (vars(record) for record in caplog.records if record.getMessage().startswith("Shadow: "))
-    assert (line["pod"], line["plugin"], line["reason"]) == ("default/choosy", "Picky", "not liked")
 
 
 def test_the_only_profile_judges_the_pods_of_the_other_scheduler() -> None:
