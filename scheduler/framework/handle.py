@@ -49,6 +49,9 @@ class PodNominator(Protocol):
     def kept_before(self, uid: str) -> int:
         """Return the highest of these numbers when a pod was nominated to its node; 0 if it is not nominated."""
 
+    def has_gained(self, uid: str) -> bool:
+        """Say whether any pod is gone yet that was evicted for one of these first."""
+
     def nominated_pods(self, node_name: str) -> Collection[Pod]:
         """Return the pods nominated to a node, in the order of their nominations."""
 

@@ -25,6 +25,7 @@ class Nominator:
         self._kept_on: dict[str, str] = {}
         self._moved: dict[str, str] = {}
         self._kept_before: dict[str, int] = {}
+        self._gaining: set[str] = set()
         self._kept_so_far = 0
         self._changes = BoundedLog[str]()
         self._stream = stream or EventStream()
@@ -49,6 +50,9 @@ class Nominator:
 
     def kept_before(self, uid: str) -> int:
         return self._kept_before.get(uid, 0)
+
+    def has_gained(self, uid: str) -> bool:
+        return uid in self._gaining
 
     def by_node(self) -> Iterator[tuple[str, Collection[Pod]]]:
         for node_name, pods in self._pods.items():
@@ -99,6 +103,10 @@ class Nominator:
         self._kept_on.update({uid: self._node_names[uid] for uid in uids if uid in self._node_names})
         self._mark(uids)
 
+    def gain(self, uids: Iterable[str]) -> None:
+        """Let something be free that is kept for these pods."""
+        self._gaining.update(uids)
+
     def renew(self, uids: Iterable[str]) -> None:
         """Let their nominations be later than all that are kept."""
         self._kept_before.update({uid: self._kept_so_far for uid in uids if uid in self._node_names})
@@ -109,6 +117,7 @@ class Nominator:
         for uid in uids:
             self._kept.pop(uid, None)
             self._kept_on.pop(uid, None)
+        self._gaining.difference_update(uids)
         self._mark(uids)
 
     def move(self, uid: str, node_name: str) -> None:
@@ -142,6 +151,7 @@ class Nominator:
         assert self._node_names == {uid: name for name, pods in self._pods.items() for uid in pods}
         assert all(self._pods.values())
         assert self._kept_on.keys() <= self._kept.keys()
+        assert self._gaining <= self._kept.keys()
         assert not self._moved
         assert self._kept_before.keys() <= self._node_names.keys()
         assert all(pod.uid == uid for pods in self._pods.values() for uid, pod in pods.items())

@@ -170,7 +170,10 @@ class Preemptions(preemptions.Preemptions):
 
     def _lost_its_node(self, uid: str) -> None:
         self._leaving.discard(uid)
-        for preemption in self._of_victim.pop(uid, {}).values():
+        waiting = tuple(self._of_victim.pop(uid, {}).values())
+        if waiting and waiting[0].keeps:  # the first that began
+            self._nominator.gain([pod.uid for pod in waiting[0].pods])
+        for preemption in waiting:
             preemption.victims.discard(uid)
             preemption.others.discard(uid)
             if preemption.is_due:

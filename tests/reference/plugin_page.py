@@ -54,7 +54,7 @@ OURS: Final = {
         "share_requests",
         "takes_the_same_as",
     ),
-    "PodNominator": ("add", "update", "delete", "kept_before"),
+    "PodNominator": ("add", "update", "delete", "kept_before", "has_gained"),
 }
 """Members that are no plugin's business, by class."""
 

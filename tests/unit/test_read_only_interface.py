@@ -71,9 +71,11 @@ CALLS: Final[Calls] = {
     "PodNominator.node_of": [("none",)],
     "PodNominator.kept_on": [("none",)],
     "PodNominator.kept_before": [("none",)],
+    "PodNominator.has_gained": [("none",)],
     "PodGroups.root_key": [(fw.GroupKey("default", fw.POD_GROUP, "g"),)],
     "PodGroups.tree_problem": [(fw.GroupKey("default", fw.POD_GROUP, "g"),)],
     "PodGroups.giving_way": [(fw.PodGroup("default", "g", "g", fw.POD_GROUP),)],
+    "PodGroups.are_tried_in_placements": [],  # a boolean
     "PodNominator.nominated_pods": [("n1",), ("none",)],
     "PodNominator.by_node": [],  # an iterator
     "PodNominator.add": [],
@@ -84,6 +86,7 @@ CALLS: Final[Calls] = {
     "Preemptions.of": [("none",)],
     "Preemptions.leaving": [()],
     "Preemptions.has_left": [("none",)],
+    "Shares.evicted": [],
     "Shares.leaving": [()],
     "Shares.state_of": [],  # needs a share: see below
     "Shares.takes_back": [],  # a boolean

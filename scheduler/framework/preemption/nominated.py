@@ -16,7 +16,8 @@ def yields_to(pod: Pod, other: Pod, node_name: str, nominator: PodNominator) -> 
     """Say whether a pod leaves the space on a node to another one that is nominated there.
 
     It does to one of the same or a higher priority, and to one for which others are evicted: unless they are for this
-    pod, too, on that node, and that began before the other one was nominated.
+    pod, too, on that node, and that began before the other one was nominated. A more important one that was nominated
+    there before that keeps its place as long as all of them are there: they count in addition to what is kept.
     """
     kept = nominator.kept
     number, own = kept.get(other.uid), kept.get(pod.uid)
@@ -24,6 +25,8 @@ def yields_to(pod: Pod, other: Pod, node_name: str, nominator: PodNominator) -> 
         if other.priority < pod.priority or other.uid == pod.uid:
             return False
         is_later = own is not None and nominator.kept_before(other.uid) >= own
+    elif own is None and other.priority < pod.priority and not nominator.has_gained(other.uid):
+        return nominator.node_of(pod.uid) != node_name or nominator.kept_before(pod.uid) >= number
     elif own is None or number <= own:
         return number != own
     else:

@@ -149,6 +149,22 @@ def test_a_pod_that_evicts_again_waits_for_its_new_victims_and_leaves_a_group_wh
         assert life.with_node("team") == ["team/gang-0", "team/pod"]
 
 
+def test_a_more_important_pod_starts_where_its_victim_is_gone_though_a_group_has_evicted_there_since() -> None:
+    with Life(grace=HOUR, without=("CapacityScheduling",)) as life:
+        life.set_node(a_node("n1", cpu=4))
+        life.pods(4, "low", wait=5)
+        life.pod("pod", "team", priority=15, wait=5)
+        life.group("gang", 1, "team", cpu=2, priority=10, wait=5)
+        first = list(life.victims)
+
+        life.end(first[0], wait=20)
+
+        assert life.with_node("team") == ["team/pod"]
+        life.end(*first[1:], wait=20)
+        assert life.with_node("team") == ["team/gang-0", "team/pod"]
+        assert life.victims == first
+
+
 def test_nothing_is_kept_for_a_group_whose_victims_are_on_a_node_that_is_no_longer_for_it() -> None:
     with Life(grace=10 - HOUR, longer=HOUR, without=("CapacityScheduling",)) as life:
         life.set_node(a_node("n1", cpu=2), a_node("n2", cpu=2))
