@@ -58,10 +58,6 @@ def test_a_line_says_what_is_done_how_much_of_it_and_how_fast(total: int, done: 
     assert drawn("reading f", total, done, seconds) == CLEAR + line
 
 
-def test_a_run_that_is_short_shows_nothing() -> None:
-    assert drawn("reading f", done=5, seconds=0.9) == ""
-
-
 def test_a_line_is_no_longer_than_the_terminal_is_wide_and_obeys_no_file_name() -> None:
     assert drawn("reading \x1b[2J" + "x" * 100) == CLEAR + ("reading \\x1b[2J" + "x" * 100)[:59]
 
@@ -113,9 +109,11 @@ def test_nothing_is_shown_where_there_is_no_terminal(stream: io.StringIO | None)
     assert stream is None or stream.getvalue() == ""
 
 
-def test_a_terminal_that_cannot_clear_a_line_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_is_short_and_a_terminal_that_cannot_clear_a_line_show_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert drawn("reading f", done=5, seconds=0.9) == ""
     monkeypatch.setitem(os.environ, "TERM", "dumb")
-
     assert drawn("reading f") == ""
 
 

@@ -82,23 +82,19 @@ def test_a_group_without_placements_is_refused_by_the_plugin(answer: object, ref
         pytest.param(None, "expected a list of Placements or a Status", id="nothing"),
         pytest.param([[1, 2]], "answered [1, 2] (list), expected a list of Placements or a Status", id="rows alone"),
         pytest.param([fw.Placement("r", (1, 2))], "expected a Placement with an array of rows", id="no array"),  # type: ignore[arg-type]
+        pytest.param(
+            raises(AttemptFailed("two domains")), 'running PlacementGenerate plugin "Racks": two domains', id="it fails"
+        ),
         pytest.param(fw.SKIP, "answered Skip; it may answer Placements, unschedulable(…)", id="a code of others"),
     ],
 )
 def test_a_wrong_answer_is_an_error_of_the_plugin(answer: object, detail: str) -> None:
-    asked = plugin(fw.PlacementGeneratePlugin, "Racks", generate_placements=lambda *_: answer)
+    generate = answer if callable(answer) else lambda *_: answer
+    asked = plugin(fw.PlacementGeneratePlugin, "Racks", generate_placements=generate)
 
     with pytest.raises(PluginError) as caught:
         generated(placed(asked))
     assert detail in str(caught.value)
-
-
-def test_a_plugin_that_fails_is_named() -> None:
-    failing = plugin(fw.PlacementGeneratePlugin, "Racks", generate_placements=raises(AttemptFailed("two domains")))
-
-    with pytest.raises(PluginError) as caught:
-        generated(placed(failing))
-    assert str(caught.value) == 'running PlacementGenerate plugin "Racks": two domains'
 
 
 def test_a_plugin_that_is_switched_off_neither_generates_nor_scores() -> None:

@@ -118,7 +118,7 @@ def at(profile: ProfilePlugins, point: str) -> list[str]:
     return [plugin.name for plugin in profile.at[point]]
 
 
-def test_multi_point_brings_a_plugin_to_every_point_that_it_extends() -> None:
+def test_multi_point_brings_a_plugin_as_one_object_to_every_point_that_it_extends() -> None:
     profile = a_profile("A", "OnlyPreBind")
 
     assert {point: at(profile, point) for point, plugins in profile.at.items() if plugins} == {
@@ -128,11 +128,6 @@ def test_multi_point_brings_a_plugin_to_every_point_that_it_extends() -> None:
         "pre_bind": ["OnlyPreBind"],
         "bind": ["Bind"],
     }
-
-
-def test_a_plugin_is_one_object_at_all_its_points() -> None:
-    profile = a_profile("A")
-
     assert profile.at["filter"][0] is profile.at["score"][0] is profile.by_name["A"]
 
 

@@ -21,17 +21,22 @@ def read(data: bytes, piece: int = 1 << 20) -> Answer | None:
 
 @pytest.mark.parametrize("piece", [1, 2, 3, 7, 1 << 20])
 @pytest.mark.parametrize(
-    ("data", "status", "body"),
+    ("data", "status", "body", "after"),
     [
-        pytest.param(CREATED, 201, b"{ok}", id="with a length"),
-        pytest.param(CHUNKED, 200, b"abc0123456789", id="in chunks"),
-        pytest.param(CONTINUED, 201, b"{ok}", id="after 1xx"),
-        pytest.param(b"HTTP/1.1 204 No Content\r\nX: y\r\n\r\n", 204, b"", id="no body"),
-        pytest.param(b"HTTP/1.1 200\r\ncontent-length:0\r\n\r\n", 200, b"", id="no reason, empty"),
+        pytest.param(CREATED, 201, b"{ok}", "", id="with a length"),
+        pytest.param(CHUNKED, 200, b"abc0123456789", "", id="in chunks"),
+        pytest.param(CONTINUED, 201, b"{ok}", "", id="after 1xx"),
+        pytest.param(b"HTTP/1.1 204 No Content\r\nX: y\r\n\r\n", 204, b"", "", id="no body"),
+        pytest.param(b"HTTP/1.1 200\r\ncontent-length:0\r\n\r\n", 200, b"", "", id="no reason, empty"),
+        pytest.param(
+            b"HTTP/1.1 429 X\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n", 429, b"", "7", id="when to come"
+        ),
     ],
 )
-def test_an_answer_is_read_from_pieces_of_any_size(data: bytes, status: int, body: bytes, piece: int) -> None:
-    assert read(data, piece) == Answer(status, body, "", reusable=True)
+def test_an_answer_is_read_from_pieces_of_any_size(
+    data: bytes, status: int, body: bytes, after: str, piece: int
+) -> None:
+    assert read(data, piece) == Answer(status, body, after, reusable=True)
 
 
 @pytest.mark.parametrize("data", [CREATED, CHUNKED, CONTINUED])
@@ -50,12 +55,6 @@ def test_a_part_of_an_answer_is_none(data: bytes) -> None:
 )
 def test_a_connection_that_ends_or_has_more_is_not_used_again(data: bytes) -> None:
     assert read(data) == Answer(201, b"{ok}", "", reusable=False)
-
-
-def test_the_server_says_when_to_come_again() -> None:
-    answer = read(b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n")
-
-    assert answer == Answer(429, b"", "7", reusable=True)
 
 
 @pytest.mark.parametrize(

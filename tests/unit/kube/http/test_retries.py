@@ -11,28 +11,19 @@ from scheduler.kube.http.retries import Meaning, Outcome, RetryPolicy, meaning_o
 POLICY = RetryPolicy(first=0.1, limit=2.0, tries=10)
 
 
-def middle() -> float:
-    return 0.5
-
-
-def test_waits_double_up_to_the_limit() -> None:
-    waits = [POLICY.wait(failures, chance=middle) for failures in range(7)]
-
-    assert waits == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0])
-
-
-def test_waits_differ_at_random_by_a_quarter() -> None:
-    assert POLICY.wait(0, chance=lambda: 0.0) == pytest.approx(0.075)
-    assert POLICY.wait(0, chance=lambda: 1.0) == pytest.approx(0.125)
-
-
-def test_the_server_may_ask_for_more_but_not_for_less() -> None:
-    assert POLICY.wait(0, 3.0, middle) == 3.0
-    assert POLICY.wait(5, 0.1, middle) == 2.0
-
-
-def test_an_outage_of_days_still_has_a_wait() -> None:
-    assert POLICY.wait(10**6, chance=middle) == 2.0
+@pytest.mark.parametrize(
+    ("failures", "asked", "chance", "seconds"),
+    [
+        *((failures, 0.0, 0.5, wait) for failures, wait in enumerate((0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0))),
+        pytest.param(0, 0.0, 0.0, 0.075, id="a quarter less, at random"),
+        pytest.param(0, 0.0, 1.0, 0.125, id="a quarter more"),
+        pytest.param(0, 3.0, 0.5, 3.0, id="the server may ask for more"),
+        pytest.param(5, 0.1, 0.5, 2.0, id="but not for less"),
+        pytest.param(10**6, 0.0, 0.5, 2.0, id="an outage of days"),
+    ],
+)
+def test_waits_double_up_to_the_limit(failures: int, asked: float, chance: float, seconds: float) -> None:
+    assert POLICY.wait(failures, asked, lambda: chance) == pytest.approx(seconds)
 
 
 def test_kopf_gets_waits_without_end_and_cannot_count_them() -> None:

@@ -88,11 +88,12 @@ def read(pieces: Iterable[bytes]) -> Reader:
 
 
 def test_for_each_piece_kopf_reads_the_version_up_to_which_it_was_taken_in() -> None:
-    reader = read([line("1") + line("2"), line("3")])
+    reader = read([line("1") + line("2"), line("3")[:5], line("3")[5:]])
 
     assert reader.taken == ["1", "2", "3"]
     assert reader.read == [bookmark("2"), bookmark("3")]
     assert reader.taken_when_read == [2, 3]
+    assert reader.pieces == 3, "each is progress, even half a line"
 
 
 @pytest.mark.parametrize("own", [ERROR, BOOKMARK], ids=["an error", "a bookmark"])
@@ -110,10 +111,6 @@ def test_a_version_is_told_as_json() -> None:
     (read_by_kopf,) = read([line('a"b')]).read
 
     assert json.loads(read_by_kopf)["object"]["metadata"]["resourceVersion"] == 'a"b'
-
-
-def test_each_piece_is_progress_even_half_a_line() -> None:
-    assert read([line("1") + line("2"), line("3")[:5], line("3")[5:]]).pieces == 3
 
 
 @given(cuts=st.sets(st.integers(1, 320)))

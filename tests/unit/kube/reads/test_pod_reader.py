@@ -28,8 +28,9 @@ async def ending(directory: Path, *answers: Answer) -> tuple[Ending | None, int]
         return await ApiPodReader(client, AT_ONCE).ending(POD), len(api.seen(GET))
 
 
-async def test_phase_reason_and_message_are_read(tmp_path: Path) -> None:
-    assert await ending(tmp_path, found()) == (Ending("Failed", "OutOfcpu", "no room"), 1)
+@pytest.mark.parametrize(("message", "kept"), [("no room", "no room"), ("x" * 10_000, "x" * MAX_MESSAGE)])
+async def test_phase_reason_and_message_are_read(tmp_path: Path, message: str, kept: str) -> None:
+    assert await ending(tmp_path, found(message=message)) == (Ending("Failed", "OutOfcpu", kept), 1)
 
 
 @pytest.mark.parametrize(
@@ -73,13 +74,6 @@ async def test_an_answer_of_no_use_is_an_error_and_not_asked_for_again(
 ) -> None:
     with pytest.raises(ClusterError, match=f"reading default/web{why}"):
         await ending(tmp_path, answer)
-
-
-async def test_a_long_message_is_cut(tmp_path: Path) -> None:
-    read, _ = await ending(tmp_path, found(message="x" * 10_000))
-
-    assert read is not None
-    assert len(read.message) == MAX_MESSAGE
 
 
 async def test_pods_that_have_succeeded_are_listed_but_for_those_that_cannot_be_read(tmp_path: Path) -> None:

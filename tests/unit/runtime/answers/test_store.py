@@ -65,23 +65,15 @@ NODES = [a_node(f"n{number}") for number in range(20)]
 def test_everything_that_is_made_of_an_entry_is_dropped_with_it(dropped: str, left: set[str]) -> None:
     store = AnswerStore(a_cluster(*NODES))
     web, db = Entries(store), Entries(store, "db")
-
-    store.drop(getattr(web, dropped))
-
-    assert web.stored == left
-    assert db.stored == ALL
-
-
-def test_a_class_that_is_dropped_has_no_plans_any_more() -> None:
-    store = AnswerStore(a_cluster(*NODES))
-    web = Entries(store)
     plans = web.pod_class.filter_plans, web.pod_class.score_plans
     for each in plans:
         each[frozenset()] = None  # type: ignore[assignment]
 
-    store.drop(web.filtered)
+    store.drop(getattr(web, dropped))
 
-    assert plans == ({}, {})
+    assert web.stored == left
+    assert (plans == ({}, {})) is ("pod_class" not in left)
+    assert db.stored == ALL
 
 
 def test_a_class_that_was_dropped_meanwhile_keeps_no_view_in_the_store() -> None:
