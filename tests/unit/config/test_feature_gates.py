@@ -12,12 +12,14 @@ def problems_of(*texts: str) -> list[str]:
     return list(caught.value.problems)
 
 
-def test_without_the_flag_everything_is_at_its_default() -> None:
+def test_without_the_flag_and_with_its_defaults_everything_is_at_its_default() -> None:
     assert read_gates([]) == (FeatureGates(), ())
+    gates, notes = read_gates(["GenericWorkload=false,DynamicResourceAllocation=true"])
+    assert (dict(gates.states()), notes) == (dict(FeatureGates().states()), ())
 
 
-def test_what_is_ours_is_obeyed() -> None:
-    gates, notes = read_gates(["ComponentFlagz=false, ComponentStatusz=true"])
+def test_what_is_ours_is_obeyed_and_a_later_flag_wins() -> None:
+    gates, notes = read_gates(["ComponentFlagz=true, ComponentStatusz=true", "ComponentFlagz=false"])
 
     assert gates.component_statusz
     assert not gates.component_flagz
@@ -31,16 +33,6 @@ def test_gates_that_plugins_ask_for_are_told_to_them() -> None:
     assert on.switched_on() == {"DRAFractionalCapacityRange"}
     assert not off.switched_on()
     assert not any(known_gates()[name].default for name in OF_PLUGINS)
-
-
-def test_a_later_flag_wins() -> None:
-    assert read_gates(["ComponentFlagz=false", "ComponentFlagz=true"])[0].component_flagz
-
-
-def test_a_value_that_is_the_default_needs_no_word() -> None:
-    gates, notes = read_gates(["GenericWorkload=false,DynamicResourceAllocation=true"])
-
-    assert (dict(gates.states()), notes) == (dict(FeatureGates().states()), ())
 
 
 def test_what_concerns_others_has_no_effect_and_that_is_said() -> None:
@@ -57,6 +49,7 @@ def test_the_state_of_every_gate_is_told_with_its_stage() -> None:
     states = dict(gates.states())
 
     assert len(states) == len(known_gates()) > 200
+    assert known_gates().keys() >= OURS.keys()
     assert states["ComponentFlagz", "BETA"] == 0
     assert states["ComponentStatusz", "BETA"] == 1
     assert states["CSIVolumeHealth", "ALPHA"] == 1
@@ -85,10 +78,6 @@ def test_the_state_of_every_gate_is_told_with_its_stage() -> None:
             "TopologyAwareWorkloadScheduling=true",
             "TopologyAwareWorkloadScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
         ),
-        (
-            "DRAExtendedResource=false",
-            "cannot set feature gate DRAExtendedResource to false, feature is locked to true",
-        ),
         ("GenericWorkload", "missing bool value for GenericWorkload"),
         ("GenericWorkload=on", "invalid value of GenericWorkload=on: it is neither true nor false"),
     ],
@@ -99,10 +88,6 @@ def test_what_cannot_be_is_refused(text: str, problem: str) -> None:
 
 def test_all_problems_are_told_at_once() -> None:
     assert len(problems_of("A=1,B", "DRAPartitionableDevices=f")) == 3
-
-
-def test_our_gates_are_known() -> None:
-    assert known_gates().keys() >= OURS.keys()
 
 
 def test_a_gate_is_on_with_all_that_it_depends_on() -> None:

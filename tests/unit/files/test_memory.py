@@ -19,13 +19,10 @@ def no_limits(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-def test_without_any_limit_it_is_what_the_machine_has(no_limits: pytest.MonkeyPatch) -> None:
+def test_without_any_limit_it_is_what_the_machine_has_and_ulimit_counts(no_limits: pytest.MonkeyPatch) -> None:
     assert memory_of_process() > 100 * MIB
 
-
-def test_ulimit_counts(no_limits: pytest.MonkeyPatch) -> None:
     no_limits.setattr(resource, "getrlimit", lambda _: (40 * MIB, resource.RLIM_INFINITY))
-
     assert memory_of_process() == 40 * MIB
 
 

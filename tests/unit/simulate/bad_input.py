@@ -46,7 +46,6 @@ def bomb(levels: int, width: int = 9) -> str:
 FILES: Final = (
     bad("nothing", "", "f: there is nothing in it"),
     bad("white space", " \n\n", "f: there is nothing in it"),
-    bad("comments only", "# nothing\n", "f: there is nothing in it"),
     bad("empty documents", "---\n---\n", "f: there is nothing in it"),
     bad("a byte order mark only", b"\xef\xbb\xbf", "f: there is nothing in it"),
     bad("nothing, packed", gzip.compress(b""), "f: there is nothing in it"),
@@ -57,7 +56,6 @@ FILES: Final = (
         "f: packed by gzip, but cannot be unpacked: Error -3 while decompressing data: invalid block type",
     ),
     bad("bytes", bytes(range(128, 256)), "f: not a text: byte 0 is not UTF-8"),
-    bad("Latin-1", "kind: Käse".encode("latin-1"), "f: not a text: byte 7 is not UTF-8"),
     bad("a zero byte", "kind: Pod\0", "f: not a text: character 0x00 at position 9"),
     bad("an escape sequence", "kind: \x1b[31mPod", "f: not a text: character 0x1b at position 6"),
     *(
@@ -73,19 +71,16 @@ FILES: Final = (
 
 SYNTAX: Final = (
     bad("a word", "hello", f"f:1: {NO_KIND}"),
-    bad("a number", "42", f"f:1: {NO_KIND}"),
     bad("null in JSON", "[null]", f"f:1: {NO_KIND}"),
     bad("a list", "- a\n- b\n", f"f:1: {NO_KIND}"),
     bad("an empty mapping", "{}", f"f:1: {NO_KIND}"),
     bad("an empty kind", "kind: ''", f"f:1: {NO_KIND}"),
     bad("a number as kind", "kind: 1", f"f:1: {NO_KIND}"),
-    bad("a list as kind", "kind: [Pod]", f"f:1: {NO_KIND}"),
     bad(
         "a number without end",
         "kind: Pod\na: .inf",
         "f:1: a number that is too large, .inf or .nan: JSON has none of them",
     ),
-    bad("not a number", "kind: Pod\na: .nan", "f:1: a number that is too large, .inf or .nan: JSON has none of them"),
     bad("braces", '{"a":' * 100_000, "f:1:1001: nested too deeply"),
     bad("bombs", bomb(9), "f:8:25: aliases stand for more than 4000000 bytes"),
     bad(
@@ -103,18 +98,11 @@ SYNTAX: Final = (
     ),
     bad("a broken end", '{"kind": "Pod"} }', "f:1:17: did not find expected <document start>"),
     bad("NaN in JSON", '{"kind": "Pod", "a": NaN}', "f:1: a: unknown field", "f:1: metadata.name: Required value"),
-    bad(
-        "a comma too many",
-        '{"kind": "Pod",, "a": 1}',
-        "f:1:16: did not find expected node content, while parsing a flow node",
-    ),
 )
 
 LISTS: Final = (
     bad("items that are a mapping", "kind: List\nitems: {}", "f:2: items: expected a list"),
-    bad("items that are a text", "kind: PodList\nitems: pods", "f:2: items: expected a list"),
     bad("an item that is a number", '{"kind": "List", "items": [3]}', f"f:1: items[0]: {NO_KIND}"),
-    bad("an item that is nothing", '{"kind": "List", "items": [null]}', f"f:1: items[0]: {NO_KIND}"),
     bad("an item without a kind", '{"kind": "List", "items": [{}]}', f"f:1: items[0]: {NO_KIND}"),
     bad(
         "a list in a list",
@@ -142,7 +130,6 @@ LISTS: Final = (
 
 OBJECTS: Final = (
     bad("a pod without a name", "kind: Pod", "f:1: metadata.name: Required value"),
-    bad("a name to come", "kind: Pod\nmetadata: {generateName: p-}", "f:2: metadata.name: Required value"),
     bad("a number as name", "kind: Pod\nmetadata: {name: 1}", "f:2: metadata.name: expected str, got int"),
     bad("a list as metadata", "kind: Pod\nmetadata: []", "f:2: metadata: expected object, got array"),
     bad(
@@ -173,7 +160,6 @@ OBJECTS: Final = (
     ),
     of_pod("a list as amount", requests("[1]"), f"{REQUEST}[...]: expected int | float | str, got array"),
     of_pod("a word as amount", requests("many"), f'{REQUEST}[cpu]: Invalid value: "many": {NO_QUANTITY}'),
-    of_pod("an empty amount", requests("''"), f'{REQUEST}[cpu]: Invalid value: "": {NO_QUANTITY}'),
     Bad(
         "pod: half a character in YAML",
         PODS + requests('"\\ud800"'),
@@ -215,7 +201,6 @@ OBJECTS: Final = (
     ),
     of_pod("a text as nodeSelector", "{nodeSelector: gpu}", "spec.nodeSelector: expected object | null, got str"),
     of_pod("true in a nodeSelector", "{nodeSelector: {gpu: true}}", "spec.nodeSelector[gpu]: expected str, got bool"),
-    of_pod("a text as hostNetwork", "{hostNetwork: 'yes'}", "spec.hostNetwork: expected bool, got str"),
     of_pod(
         "overhead that is no quantity",
         "{overhead: {cpu: 1x}}",

@@ -61,18 +61,13 @@ def placed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
     [
         [as_kubectl_gets_it(usage("100m", "idle"), usage("3900m", "busy"))],
         [usage(cpu, node, kind="NodeMetrics", apiVersion=METRICS) for cpu, node in (("0", "idle"), ("4", "busy"))],
+        # Measured as idle, but too long before the newest: without data a node scores nothing.
+        [as_kubectl_gets_it(usage("3", "idle"), usage("0", "busy", "2024-12-31T23:00:00Z"))],
     ],
-    ids=["as kubectl gets it", "one by one"],
+    ids=["as kubectl gets it", "one by one", "an old measurement"],
 )
 def test_load_aware_goes_by_the_usage_that_the_files_have(placed: Any, metrics: list[Any]) -> None:
     assert placed(a_pod(SMALL), *metrics) == "idle"
-
-
-def test_data_are_as_old_as_they_were_when_the_newest_were_measured(placed: Any) -> None:
-    old = usage("0", "busy", "2024-12-31T23:00:00Z")
-
-    # Measured as idle, but too long before: without data a node scores nothing.
-    assert placed(a_pod(SMALL), as_kubectl_gets_it(usage("3", "idle"), old)) == "idle"
 
 
 def test_zones_are_those_of_the_files(placed: Any) -> None:
