@@ -183,10 +183,6 @@ bench-report: install ## Write RESULTS="build/bench/….jsonl" and bench-cycle's
 bench-cycle: install ## What one decision costs, without a cluster
 	$(BIN)/python -m tests.bench.cycle --out $(CYCLE)
 
-.PHONY: profile
-profile: install ## Where the time of a real run goes: WORKLOAD=CASE/NAME [SCALE=0.1], folded stacks in build/profile
-	$(BIN)/python -m tests.bench.profiles '$(WORKLOAD)' --scale $(or $(SCALE),1)
-
 .PHONY: counted
 counted: install ## Compare what a pod costs in calls, arrays and memory with what is recorded (WRITE=1: record it)
 	$(BIN)/python -m tests.bench.counted $(if $(WRITE),--write)

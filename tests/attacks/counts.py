@@ -1,6 +1,7 @@
 """Attacks by the length of lists in a pod that have no limit but the size of a request."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from tests.attacks.attack import Attack, Object, Target
@@ -10,26 +11,12 @@ POD_COUNT: Final = 5
 """Pods of an attack; each is an attempt of its own, and they are tried again as events come."""
 
 
-def spread_constraints(_: Target) -> Iterator[Object]:
+def spread_constraints(_: Target, *, when_unsatisfiable: str) -> Iterator[Object]:
     constraints = [
         {
             "topologyKey": f"example.com/key-{number}",
             "maxSkew": 1,
-            "whenUnsatisfiable": "ScheduleAnyway",
-            "labelSelector": {"matchLabels": {f"label-{number}": "x"}},
-        }
-        for number in range(4_000)
-    ]
-    for pod in range(POD_COUNT):
-        yield a_pod(f"hostile-{pod}", topologySpreadConstraints=constraints)
-
-
-def hard_spread_constraints(_: Target) -> Iterator[Object]:
-    constraints = [
-        {
-            "topologyKey": f"example.com/key-{number}",
-            "maxSkew": 1,
-            "whenUnsatisfiable": "DoNotSchedule",
+            "whenUnsatisfiable": when_unsatisfiable,
             "labelSelector": {"matchLabels": {f"label-{number}": "x"}},
         }
         for number in range(4_000)
@@ -112,9 +99,11 @@ def namespaces(target: Target) -> Iterator[Object]:
         yield a_pod(f"running-{pod}", affinity=affinity, nodeName=target.nodes[0])
 
 
+SOFT: Final = partial(spread_constraints, when_unsatisfiable="ScheduleAnyway")
+HARD: Final = partial(spread_constraints, when_unsatisfiable="DoNotSchedule")
 ATTACKS: Final = (
-    Attack("soft-spread", "Pods have 4,000 topology spread constraints that only prefer.", spread_constraints),
-    Attack("hard-spread", "Pods have 4,000 topology spread constraints that must hold.", hard_spread_constraints),
+    Attack("soft-spread", "Pods have 4,000 topology spread constraints that only prefer.", SOFT),
+    Attack("hard-spread", "Pods have 4,000 topology spread constraints that must hold.", HARD),
     Attack("node-terms", "Pods have 4,000 preferred node affinity terms of distinct labels.", node_affinity_terms),
     Attack("node-values", "Pods have a node affinity with a list of 40,000 values.", node_affinity_values),
     Attack("tolerations", "Pods have 10,000 tolerations.", tolerations),

@@ -40,9 +40,6 @@ class KubeScheduler:
 class Loadmaster:
     """As it is shipped: its manifest, its account, its defaults."""
 
-    command: tuple[str, ...] = (sys.executable, "-m", "scheduler")
-    """Another one starts it under a profiler."""
-
     name: str = OURS
 
     def scheduler_name(self, workload: Workload) -> str:
@@ -56,7 +53,7 @@ class Loadmaster:
 
         def argv(port: int) -> list[str]:
             common = [f"--kubeconfig={kubeconfig}", *loadmaster.serving(port), "--leader-elect=false"]
-            return [*self.command, "run", *common, *config, *gates]
+            return [sys.executable, "-m", "scheduler", "run", *common, *config, *gates]
 
         return controlplane.spawn(self.name, argv, loadmaster.is_ready)
 

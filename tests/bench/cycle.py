@@ -1,8 +1,8 @@
 """What one decision costs, without any I/O: `make bench-cycle`.
 
-First pods of one shape, with the memo and without it, which is what a pod of a new shape costs every time. Then what
-pods may ask for, on clusters where pods of 50 apps run already: decisions for the pods of one app, as when a Deployment
-grows, and for pods of all apps in turn. At last how this grows with the nodes, and with the pods that run on them.
+First what pods may ask for, on clusters where pods of 50 apps run already: decisions for the pods of one app, as when a
+Deployment grows, and for pods of all apps in turn. Then how this grows with the nodes, and with the pods that run on
+them.
 
 With `--out` every figure is also a line of JSON, for tests.bench.report.
 """
@@ -10,17 +10,16 @@ With `--out` every figure is also a line of JSON, for tests.bench.report.
 import argparse
 import cProfile
 import shlex
-import statistics
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from tests.bench.cycle_cases import CASES, GROW_WITH_NODES, GROW_WITH_PODS, PLAIN, Case
-from tests.bench.cycle_costs import Costs, costs, decisions, percentile, settled
+from tests.bench.cycle_cases import CASES, GROW_WITH_NODES, GROW_WITH_PODS, Case
+from tests.bench.cycle_costs import Costs, costs
 from tests.bench.cycle_crowd import APPS
-from tests.bench.cycle_world import World, decoded_pod
+from tests.bench.cycle_world import World
 from tests.bench.decisions import Decision, Series
 from tests.bench.results import setting_of, write
 
@@ -39,25 +38,6 @@ GROWING_PODS: Final[Sequence[Cluster]] = tuple((5_000, pods) for pods in (1_000,
 
 Listener = Callable[[Decision], None]
 """Is told each figure."""
-
-
-def print_sizes(sizes: Sequence[int], count: int, profile: cProfile.Profile | None, tell: Listener) -> None:
-    """Plain pods on empty nodes."""
-    print("Pods of one shape, µs\n")
-    print(f"{'nodes':>8}  {'memo':<4}  {'decision':>10}  {'p99':>8}  {'with assume':>11}")
-    for nodes in sizes:
-        for memo in (True, False):
-            world = World(nodes)
-            wanted = count if nodes <= 10_000 or memo else max(100, count // 10)
-            with settled(profile):
-                times = list(decisions(world, (decoded_pod(f"pod-{each}") for each in range(wanted)), memo=memo))
-            alone = [each for each, _ in times]
-            median, p99 = statistics.median(alone), percentile(alone)
-            together = statistics.median(each for _, each in times)
-            row = f"{nodes:>8,}  {'on' if memo else 'off':<4}  {median * 1e6:>10.1f}  {p99 * 1e6:>8.1f}"
-            print(f"{row}  {together * 1e6:>11.1f}", flush=True)
-            tell(Decision(Series.SHAPE, PLAIN, nodes, 0, median, p99, together, memo=memo))
-    print()
 
 
 def print_cases(
@@ -157,7 +137,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     profile = cProfile.Profile() if options.profile else None
     cases = [case for case in CASES if options.case in case.name]
     with _listener(options.out) as tell:
-        print_sizes(options.nodes, options.pods, profile, tell)
         print_cases(cases, options.clusters, options.decisions, profile, tell)
         for series, names, clusters in (
             (Series.NODES, GROW_WITH_NODES, options.growing_nodes),
@@ -184,8 +163,6 @@ def _listener(file: Path | None) -> Iterator[Listener]:
 
 def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    result.add_argument("--nodes", type=int, nargs="*", default=SIZES, help="sizes for pods of one shape")
-    result.add_argument("--pods", type=int, default=2_000, help="decisions on pods of one shape, at each size")
     result.add_argument("--case", default="", help="only cases with this in their name")
     result.add_argument("--decisions", type=int, default=400, help="decisions in each case")
     clusters: dict[str, Any] = {"type": _cluster, "nargs": "*", "metavar": "NODES:PODS"}

@@ -16,8 +16,6 @@ from scheduler.api.pods.pod import Pod
 from scheduler.cycle.algorithm import Placed
 from scheduler.framework.cycle_state import CycleState
 from scheduler.plugin_tools.workload import collector_at_rest
-from scheduler.runtime.answers.pod_classes import PodClasses
-from scheduler.runtime.answers.store import AnswerStore
 from tests.bench.cycle_cases import Case
 from tests.bench.cycle_crowd import APPS, Crowd
 from tests.bench.cycle_world import World
@@ -87,11 +85,9 @@ def costs(case: Case, cluster: tuple[int, int], count: int, profile: cProfile.Pr
     return Costs(set_up, first[0], [alone for alone, _ in times], [together for _, together in times], in_turn)
 
 
-def decisions(world: World, pods: Iterable[Pod], *, memo: bool = True) -> Iterator[Times]:
-    """Decide on each pod and assume it; without the memo no plugin may store its answers."""
+def decisions(world: World, pods: Iterable[Pod]) -> Iterator[Times]:
+    """Decide on each pod and assume it."""
     engine, framework = world.engine, world.framework
-    if not memo:
-        framework.pod_classes = PodClasses((), framework.name, AnswerStore(engine.cache.table))
     for pod in pods:
         started = time.perf_counter()
         decision = engine.algorithm.schedule(framework, CycleState(), pod)

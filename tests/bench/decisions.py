@@ -12,8 +12,6 @@ from tests.bench.results import Setting, build, read_lines
 class Series(StrEnum):
     """What a decision was measured for."""
 
-    SHAPE = "shape"
-    """Pods of one shape on empty nodes, with the memo and without."""
     CASE = "case"
     """All that pods may ask for, on the clusters of the tables."""
     NODES = "nodes"
@@ -35,7 +33,6 @@ class Decision:
     p99: float
     together: float
     """With the assumption that follows."""
-    memo: bool = True
     in_turn: float = 0.0
     """Pods of all apps in turn, where the others are of one app; 0 if that was not measured, here and below."""
     first: float = 0.0

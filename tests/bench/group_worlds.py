@@ -37,14 +37,12 @@ class World(Groups):
             self.under_test.see(a_node(f"n{number}", cpu=str(cores), memory="128Gi", labels=labels))
         self.made = 0
 
-    def gang(self, size: int, priority: int | None = None, *, are_alike: bool = True) -> None:
+    def gang(self, size: int, priority: int | None = None) -> None:
         """Let the watch show a gang."""
         self.made += 1
         name = f"g{self.made}"
         self.create(name, minimum=size, priority=priority)
-        larger = 0 if are_alike else 1
-        self.pods(size - larger, group=name, requests=AMOUNTS)
-        self.pods(larger, first=size - larger, group=name, requests={**AMOUNTS, "cpu": "200m"})
+        self.pods(size, group=name, requests=AMOUNTS)
         settle_memory()
 
     def decide(self) -> float:

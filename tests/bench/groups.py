@@ -9,23 +9,16 @@ import asyncio
 import logging
 import statistics
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from scheduler.assembly.cluster import settle_memory
 from tests.bench.cycle_costs import settled
-from tests.bench.group_worlds import AMOUNTS, Crowd, Racks, World, bound_by, decided, plain_pods, run_until
+from tests.bench.group_worlds import Racks, World, bound_by, decided, run_until
 from tests.bench.plot import Curve, curves
 
 SMALL: Final = 3
 """Pods of a small gang; many of them are decided about, and the median counts."""
-
-PODS: Final = 10_000
-"""Those that come in gangs of several sizes."""
-
-EVENTS: Final = 100
-"""Pods that end in a second while gangs wait."""
 
 
 class Figures(NamedTuple):
@@ -74,56 +67,13 @@ def chart(figures: Sequence[Figures]) -> str:
     return curves("Gangs on 5,000 nodes", "pods", "milliseconds", lines, log_x=True, log_y=True, dots=True)
 
 
-def preemption(nodes: int, lower: int, size: int, *, are_alike: bool = True) -> str:
+def preemption(nodes: int, lower: int, size: int) -> str:
     """The choice of victims for a gang where every node is full of pods of lower priority."""
     world = World(nodes, cores=lower // nodes)
     world.fill(lower)
-    world.gang(size, priority=10, are_alike=are_alike)
+    world.gang(size, priority=10)
     seconds, longest = asyncio.run(run_until(world.engine, lambda: world.evicts))
     return f"{seconds * 1000:,.0f} | {longest * 1000:.0f}"
-
-
-def come(size: int) -> Callable[[], float]:
-    """Return what binds the pods on 1,000 nodes in gangs of a size, 0 for pods without a gang, and says how long."""
-
-    def seconds() -> float:
-        world = World(1_000)
-        if size:
-            for number in range(PODS // size):
-                world.create(f"g{number}", minimum=size)
-                world.pods(size, group=f"g{number}", requests=AMOUNTS)
-        else:
-            plain_pods(world.under_test, PODS)
-        settle_memory()
-        return bound_by(world.under_test, PODS)[0]
-
-    return seconds
-
-
-def by_size(rounds: int) -> None:
-    """Print how many pods a second are bound in gangs of several sizes, in turn, the best of some rounds."""
-    sizes = (0, 1, 20, 500, 10_000)
-    best = dict.fromkeys(sizes, float("inf"))
-    for _ in range(rounds):
-        for size in sizes:
-            best[size] = min(best[size], come(size)())
-    print(f"\n| {PODS:,} pods on 1,000 nodes | pods/s | to pods without a gang |\n|---|---:|---:|")
-    for size, seconds in best.items():
-        what = f"{PODS // size:,} gangs of {size:,}" if size else "without a gang"
-        print(f"| {what} | {PODS / seconds:,.0f} | {best[0] / seconds:.2f} |", flush=True)
-
-
-def in_vain(nodes: int, gangs: int, size: int, seconds: int) -> str:
-    """The share of a core that gangs of our own rules take which wait in vain, and how often one is tried."""
-    crowd = Crowd(nodes, gangs, size)
-    crowd.second(EVENTS)
-    settle_memory()
-    found = [crowd.second(EVENTS) for _ in range(seconds)]
-    alone = Crowd(nodes, 0, size)
-    alone.second(EVENTS)
-    without = statistics.mean(alone.second(EVENTS)[0] for _ in range(seconds))
-    share = statistics.mean(each for each, _ in found)
-    return f"{share:.1%} | {without:.1%} | {statistics.mean(tries for _, tries in found):.0f}"
 
 
 def row(what: str, found: Figures) -> str:
@@ -135,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print Markdown. Returns 0."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.groups", description=__doc__.partition("\n")[0])
     parser.add_argument("--nodes", type=int, default=5_000, help="(default: %(default)s)")
-    parser.add_argument("--only", choices=("gangs", "preemption", "sizes", "waiting"), help="a part of it")
+    parser.add_argument("--only", choices=("gangs", "preemption"), help="a part of it")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="where to write a chart of the gangs, as SVG")
     options = parser.parse_args(argv)
     nodes: int = options.nodes
@@ -155,13 +105,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("|---:|---:|---:|---:|")
         for size, lower in ((SMALL, 1_000), (SMALL, 50_000), (1_000, 50_000)):
             print(f"| {size:,} | {lower:,} | {preemption(min(nodes, lower // 10), lower, size)} |", flush=True)
-        unlike = preemption(100, 1_000, SMALL, are_alike=False)
-        print(f"| {SMALL:,}, one of which is larger | 1,000 | {unlike} |", flush=True)
-    if options.only in (None, "sizes"):
-        by_size(2)
-    if options.only in (None, "waiting"):
-        print("\n| gangs that wait | share of a core | without them | tries a second |\n|---:|---:|---:|---:|")
-        print(f"| 500 of 8 pods | {in_vain(nodes, 500, 8, 10)} |", flush=True)
     return 0
 
 

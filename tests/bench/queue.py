@@ -3,8 +3,8 @@
 Pods wait because NodeResourcesFit, NodeAffinity or TaintToleration refused them, alone or two together, and no update
 here helps any of them: each asks for more than a node has, for a label that no node gets, and tolerates what no node
 has. Pods of one kind differ in their names only. The queue is the one of the default profile, with a clock that stands
-still; what is timed is the call of the queue, as the watch or the loop makes it: events by the CPU time they take, and
-single operations by the clock. Figures are medians of `--runs` runs.
+still; what is timed is the call of the queue, as the watch makes it, by the CPU time that it takes. Figures are medians
+of `--runs` runs.
 """
 
 import argparse
@@ -12,7 +12,6 @@ import gc
 import itertools
 import statistics
 import time
-import tracemalloc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, Self
@@ -61,26 +60,16 @@ class Waiting:
         self.queue: SchedulingQueue = engine.queue
         self._rejectors = rejectors
 
-    def add(self, pods: Iterable[Pod]) -> Self:
-        """Let pods come that were not tried yet."""
-        for pod in pods:
-            self.queue.add(pod)
-        return self
-
     def refuse(self, pods: Iterable[Pod]) -> Self:
         """Let an attempt fail for each of `pods`."""
         for pod in pods:
             self.queue.add(pod)
-            self.refuse_next()
+            queued = self.queue.pop_nowait()
+            assert isinstance(queued, QueuedPod)
+            kind = int(queued.pod.labels["kind"])
+            queued.unschedulable_plugins = set(self._rejectors[kind % len(self._rejectors)])
+            self.queue.add_unschedulable_if_not_present(queued)
         return self
-
-    def refuse_next(self) -> float:
-        """Pop a pod and hand it back as a failed attempt does; return the seconds that handing it back took."""
-        queued = self.queue.pop_nowait()
-        assert isinstance(queued, QueuedPod)
-        kind = int(queued.pod.labels["kind"])
-        queued.unschedulable_plugins = set(self._rejectors[kind % len(self._rejectors)])
-        return seconds(lambda: self.queue.add_unschedulable_if_not_present(queued))
 
     def count(self, *queues: str) -> int:
         counts = self.queue.pending_counts()
@@ -136,19 +125,10 @@ def updates(kind: str, count: int) -> Iterator[Update]:
         yield event, old, new
 
 
-def seconds(call: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    call()
-    return time.perf_counter() - started
-
-
 def settle() -> None:
     """Keep the garbage collector from walking over what is there before the timing begins, as the program does."""
     gc.collect()
     gc.freeze()
-
-
-# a. Events.
 
 
 def update_cost(waiting: Waiting, happened: Sequence[Update]) -> float:
@@ -209,104 +189,15 @@ def print_moves(crowds: Sequence[tuple[int, int]], runs: int) -> None:
     print()
 
 
-# b. One pod.
-
-
-def active_costs(pods: int, operations: int) -> dict[str, list[float]]:
-    """Add and pop with `pods` in activeQ, in turn; seconds of each."""
-    queue = Waiting().add(some_pods(pods, 50)).queue
-    new = list(some_pods(operations, 50, first=pods))
-    settle()
-    costs: dict[str, list[float]] = {"add to activeQ": [], "pop": [], "done": []}
-    for pod in new:
-        started = time.perf_counter()
-        queue.add(pod)
-        added = time.perf_counter()
-        queued = queue.pop_nowait()
-        popped = time.perf_counter()
-        assert queued is not None
-        costs["add to activeQ"].append(added - started)
-        costs["pop"].append(popped - added)
-        uid = queued.pod.uid
-        started = time.perf_counter()
-        queue.done(uid)
-        costs["done"].append(time.perf_counter() - started)
-    return costs
-
-
-def unschedulable_costs(pods: int, operations: int) -> dict[str, list[float]]:
-    """Return of a failed pod and removal with `pods` that were refused before; seconds of each."""
-    waiting = Waiting().refuse(some_pods(pods, 50))
-    new = list(some_pods(operations, 50, first=pods))
-    settle()
-    costs: dict[str, list[float]] = {"return of a refused pod": [], "delete of a refused pod": []}
-    for pod in new:
-        waiting.queue.add(pod)
-        costs["return of a refused pod"].append(waiting.refuse_next())
-    for pod in new:
-        started = time.perf_counter()
-        waiting.queue.delete(pod)
-        costs["delete of a refused pod"].append(time.perf_counter() - started)
-    return costs
-
-
-def print_single(pods: int, operations: int, runs: int) -> None:
-    """One pod at a time among many."""
-    print(f"One pod, {pods:,} others waiting in the same place (aim: add and pop at most 10 µs)\n")
-    print(f"{'':<26}{'median µs':>10}  {'p99 µs':>8}")
-    for measure in (active_costs, unschedulable_costs):
-        results = [measure(pods, operations) for _ in range(runs)]
-        for name in results[0]:
-            medians = [statistics.median(result[name]) for result in results]
-            tails = [sorted(result[name])[int(len(result[name]) * 0.99)] for result in results]
-            print(f"{name:<26}{statistics.median(medians) * 1e6:>10.2f}  {statistics.median(tails) * 1e6:>8.2f}")
-    print()
-
-
-# c. Memory.
-
-
-def held(make: Callable[[], object]) -> int:
-    """Return the bytes that are held after a call and were not before."""
-    gc.collect()
-    before = tracemalloc.get_traced_memory()[0]
-    make()
-    gc.collect()
-    return tracemalloc.get_traced_memory()[0] - before
-
-
-def memory(pods: int, kinds: int) -> dict[str, float]:
-    """Bytes a pod: of the decoded pod, and of what the queue adds to it."""
-    in_active, refused = Waiting(), Waiting().refuse(some_pods(10, 10, first=pods))  # made once, not for each pod
-    decoded: list[Pod] = []
-    tracemalloc.start()
-    of_pods = held(lambda: decoded.extend(some_pods(pods, kinds)))
-    of_active = held(lambda: in_active.add(decoded))
-    of_refused = held(lambda: refused.refuse(decoded))
-    tracemalloc.stop()
-    return {"the pod itself": of_pods / pods, "in activeQ": of_active / pods, "refused": of_refused / pods}
-
-
-def print_memory(pods: int, kinds: int, runs: int) -> None:
-    """What a waiting pod holds."""
-    print(f"Memory a pod, {pods:,} pods of {kinds:,} kinds\n")
-    results = [memory(pods, kinds) for _ in range(runs)]
-    for name in results[0]:
-        print(f"{name:<26}{statistics.median(result[name] for result in results):>10,.0f} bytes")
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--scale", type=float, default=1.0, help="multiplies the numbers of pods; 0.01 is a quick try")
     parser.add_argument("--updates", type=int, default=300, help="updates of each kind in a run")
-    parser.add_argument("--operations", type=int, default=10_000, help="pods added, popped and returned one by one")
     parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args(arguments)
     crowds = [(scaled(pods, options.scale), min(kinds, scaled(pods, options.scale))) for pods, kinds in CROWDS]
     print_updates(crowds, options.updates, options.runs)
     print_moves(crowds[:2], options.runs)
-    print_single(crowds[1][0], options.operations, options.runs)
-    print_memory(*crowds[0], options.runs)
     gc.unfreeze()
 
 

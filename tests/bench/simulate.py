@@ -70,8 +70,8 @@ def objects() -> Iterator[Object]:
 
 
 def _as_printed(obj: Object, its_uid: str) -> Object:
-    """As kubectl prints it, which leaves out who manages fields."""
-    whole = stored(obj, its_uid, 1000)
+    """As kubectl prints it: without who manages fields, and nothing shared, which YAML would write as an alias."""
+    whole: Object = json.loads(json.dumps(stored(obj, its_uid, 1000)))
     del whole["metadata"]["managedFields"]
     return whole
 

@@ -1,7 +1,5 @@
 """The page for who uses keys alone, has it read aloud, needs contrasts, large letters or rest."""
 
-import math
-
 import pytest
 from playwright.sync_api import Browser, expect
 
@@ -44,32 +42,6 @@ def test_the_map_is_walked_with_arrows_and_told(visitor: Visitor) -> None:
     assert visitor.page.evaluate("document.activeElement.id") == "map"
 
 
-def test_the_map_remembers_where_the_keys_were(visitor: Visitor) -> None:
-    said, tip = visitor.page.locator("#said"), visitor.page.locator("#map-tip")
-    visitor.page.focus("#map")
-    visitor.press("ArrowRight")
-    expect(said).to_contain_text("node-0003")
-    expect(tip).to_be_visible()
-    visitor.press("Tab")
-    expect(tip).to_be_hidden()
-    visitor.press("Home")
-
-    visitor.press("Shift+Tab", "ArrowRight")
-    expect(said).to_contain_text("node-0006")
-
-
-def test_the_keys_go_on_from_where_the_mouse_was(visitor: Visitor) -> None:
-    visitor.page.hover("#map", position={"x": 20, "y": 40})
-    expect(visitor.page.locator("#map-tip strong")).to_have_text("node-0000")
-    visitor.page.mouse.move(20, 5)
-    visitor.page.click("#map", position={"x": 20, "y": 110})
-    name = visitor.page.get_by_role("dialog").get_by_role("heading", level=2).inner_text()
-    visitor.press("Escape", "ArrowLeft", "ArrowRight")
-
-    assert name != "node-0000"
-    expect(visitor.page.locator("#said")).to_contain_text(name)
-
-
 def test_a_node_that_is_selected_with_keys_is_brought_into_view(visitor: Visitor) -> None:
     visitor.page.set_viewport_size({"width": 500, "height": 300})
     visitor.page.focus("#map")
@@ -82,19 +54,6 @@ def test_a_node_that_is_selected_with_keys_is_brought_into_view(visitor: Visitor
     assert frame
     assert frame["y"] <= box["y"]
     assert box["y"] + box["height"] <= min(frame["y"] + frame["height"], 300) + 1  # a part of a pixel
-
-
-def test_the_focus_returns_to_a_pod_that_was_drawn_anew_meanwhile(visitor: Visitor) -> None:
-    pod = visitor.page.locator("#queue button", has_text="shop/batch-0")
-    pod.focus()
-    visitor.press("Enter")
-    expect(visitor.page.locator("#details-said")).to_contain_text("unschedulable")
-    visitor.page.evaluate(
-        "[...document.querySelectorAll('#queue tr')].forEach((row) => row.replaceWith(row.cloneNode(true)))"
-    )
-    visitor.press("Escape")
-
-    expect(pod).to_be_focused()
 
 
 def test_the_queue_is_chosen_with_arrows(visitor: Visitor) -> None:
@@ -225,46 +184,6 @@ OUT_OF_SIGHT = """() => {
 """What is cut off, in an inner scroll box, or broken over several lines."""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_mark_of_the_legend_is_drawn_in_a_colour_that_no_usage_has(
-    browser: Browser, small: Stage, scheme: str
-) -> None:
-    with visiting(browser, small.url, scheme) as visitor:
-        visitor.ready()
-        runs = visitor.page.evaluate(LONGEST_RUNS, ["--bad", "--violet", "--sub"])
-        marks = visitor.page.evaluate(COLOURS, ["--violet", "--sub"])
-        usage = visitor.page.evaluate(COLOURS, [f"--use-{step}" for step in range(8)])
-
-    assert min(runs) >= 8
-    assert min(distance(mark, used) for mark in marks for used in usage) > 40
-
-
-COLOURS = """(names) => names.map((name) => {
-  const context = document.createElement("canvas").getContext("2d");
-  context.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  context.fillRect(0, 0, 1, 1);
-  return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3);
-})"""
-LONGEST_RUNS = f"""(names) => {{
-  const map = document.getElementById("map");
-  const {{ data }} = map.getContext("2d").getImageData(0, 0, map.width, map.height);
-  return ({COLOURS})(names).map((colour) => {{
-    let longest = 0;
-    for (let at = 0, run = 0; at < data.length; at += 4) {{
-      run = colour.every((value, i) => data[at + i] === value) ? run + 1 : 0;
-      longest = Math.max(longest, run);
-    }}
-    return longest;
-  }});
-}}"""
-"""The most pixels of each colour side by side: letters have few."""
-
-
-def distance(one: list[int], other: list[int]) -> float:
-    """How far apart two colours are, in red, green and blue."""
-    return math.dist(one, other)
-
-
 def test_forced_colours_leave_what_a_colour_says(browser: Browser, small: Stage) -> None:
     colours = "(chosen) => [...document.querySelectorAll(chosen)].map((each) => getComputedStyle(each).backgroundColor)"
     with visiting(browser, small.url, "dark", forced_colors="active") as visitor:
@@ -274,12 +193,3 @@ def test_forced_colours_leave_what_a_colour_says(browser: Browser, small: Stage)
 
     assert len(set(legend)) == len(legend) == 8
     assert tabs[0] not in tabs[1:]
-
-
-def test_the_map_has_the_same_width_with_a_scrollbar(visitor: Visitor) -> None:
-    """Else a map that just fits would be laid out again in every frame, now with one and now without."""
-    script = "document.getElementById('map-frame').clientWidth"
-    before = visitor.page.evaluate(script)
-    visitor.page.evaluate("document.getElementById('map-frame').style.height = '100px'")
-
-    assert visitor.page.evaluate(script) == before

@@ -1,7 +1,6 @@
 """What the page does when it cannot be loaded, is refused, is cut off, or reaches another replica."""
 
 import json
-import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -63,13 +62,6 @@ def test_a_page_that_does_not_start_says_so(browser: Browser, small: Stage) -> N
         expect(visitor.page.get_by_role("alert")).to_contain_text("The page has not started yet")
 
 
-def test_a_page_that_has_started_does_not_say_later_that_it_has_not(browser: Browser, small: Stage) -> None:
-    with visiting(browser, small.url, prepare=lambda page: page.clock.install()) as visitor:
-        visitor.ready()
-        visitor.page.clock.fast_forward(20_000)
-        expect(visitor.page.get_by_role("alert")).to_have_count(0)
-
-
 def test_an_error_on_the_page_is_told(visitor: Visitor) -> None:
     visitor.page.evaluate("void setTimeout(() => { throw new Error('oh <b>no</b>'); })")
 
@@ -77,22 +69,6 @@ def test_an_error_on_the_page_is_told(visitor: Visitor) -> None:
         "Something went wrong on this page: Uncaught Error: oh <b>no</b>."
     )
     visitor.complaints.clear()
-
-
-def test_what_an_extension_adds_is_neither_loaded_nor_told(visitor: Visitor) -> None:
-    visitor.page.evaluate(
-        """() => new Promise((done) => {
-          const image = document.createElement("img");
-          image.src = "https://elsewhere.example/inject.png";
-          image.onerror = done;
-          document.body.append(image);
-        })"""
-    )
-
-    expect(visitor.page.get_by_role("alert")).to_have_count(0)
-    assert any("Content Security Policy" in each for each in visitor.complaints)
-    visitor.complaints.clear()
-    visitor.strangers.clear()  # Playwright has heard of it; it was not sent
 
 
 def test_without_scripts_it_says_what_it_needs(browser: Browser, small: Stage) -> None:
@@ -133,16 +109,6 @@ def test_a_replica_that_stands_by_says_so_and_who_leads(browser: Browser) -> Non
             expect(alert).to_contain_text("The leader is loadmaster-7d4b9_1c.")
             who.leads = True
             expect(alert).to_have_count(0, timeout=SOON_MS)
-
-
-def test_a_replica_that_stands_by_is_left_for_the_leader(browser: Browser) -> None:
-    def prepare(page: Page) -> None:
-        page.clock.install()
-
-    with staged(who=Who(leads=False)) as stage, visiting(browser, stage.url, prepare=prepare) as visitor:
-        visitor.ready()
-        with visitor.page.expect_request("**/live"):
-            visitor.page.clock.fast_forward(38_500)  # at 40 s it would be taken for silent
 
 
 def test_another_version_of_the_scheduler_asks_for_a_reload(browser: Browser, small: Stage) -> None:
@@ -211,38 +177,6 @@ def test_a_refusal_is_a_sentence(reader: Page, status: int, body: str, sentence:
     script = """async ([status, body]) => (await import("./stream.js")).reason(new Response(body, { status }))"""
 
     assert reader.evaluate(script, [status, body]) == sentence
-
-
-@pytest.mark.parametrize(
-    ("status", "body", "sentence"),
-    [
-        (401, "", "Your token is not accepted (any more): open the page anew; trying again in"),
-        (200, "event: hello\ndata: nonsense\n\n", "What is told is not understood: "),
-        (200, "", "The connection has ended; trying again in"),
-    ],
-)
-def test_what_goes_wrong_is_told_and_tried_again(
-    browser: Browser, small: Stage, status: int, body: str, sentence: str
-) -> None:
-    with visiting(browser, small.url, prepare=answering(body, status)) as visitor:
-        expect(visitor.page.locator("#connection")).to_contain_text(sentence)
-        visitor.page.unroute("**/live")
-        expect(visitor.page.locator("#connection")).to_have_text("Live", timeout=2 * SOON_MS)
-
-
-def test_what_is_never_understood_is_asked_for_less_and_less_often(browser: Browser, small: Stage) -> None:
-    """A page of another version, say: it would be told everything once a second."""
-
-    def prepare(page: Page) -> None:
-        page.clock.install()
-        answering(HELLO + told("nodes"))(page)
-
-    with visiting(browser, small.url, prepare=prepare) as visitor:
-        connection = visitor.page.locator("#connection")
-        expect(connection).to_contain_text("What is told is not understood")
-        for _ in range(5):
-            try_again(visitor)
-        expect(connection).to_contain_text(re.compile(r"trying again in [23]\d s"))
 
 
 def test_what_cannot_be_asked_is_told_where_it_was_asked(visitor: Visitor) -> None:

@@ -54,20 +54,6 @@ def test_decisions_wait_for_who_points_at_one(visitor: Visitor, small: Stage) ->
     expect(visitor.page.locator("#decisions li", has_text="shop/later-0")).to_have_count(1)
 
 
-def test_a_pod_that_is_told_twice_at_once_is_there_once(reader: Page) -> None:
-    script = """async () => {
-      const { Decisions } = await import("./decisions.js");
-      const told = { uid: "u", attempt: 1, at: 1, ms: 1, namespace: "ns", name: "told-twice", node: "x", feasible: 3 };
-      const decisions = [{ ...told, result: "placed" }, { ...told, result: "bound" }];
-      new Decisions(() => {}).heard({ more: 0, decisions });
-      return [...document.querySelectorAll("#decisions li")].map((each) => each.textContent)
-        .filter((each) => each.includes("told-twice"));
-    }"""
-
-    (text,) = reader.evaluate(script)
-    assert text.startswith("bound")
-
-
 def test_rows_that_have_not_changed_stay_and_so_does_the_focus(reader: Page) -> None:
     script = """async () => {
       const { redraw } = await import("./rows.js");

@@ -1,16 +1,14 @@
 """Shares of the cluster on the page: the tree, usage over time, many of them, hostile names, and none."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from scheduler.explain.documents import ShareAmounts, ShareReport, SharesSeen, ShareStanding
+from scheduler.explain.documents import ShareReport, SharesSeen, ShareStanding
 from scheduler.framework.shares import DeclaredShare
 from tests.browser.stage import Stage, nodes, scheduled, staged
-from tests.browser.test_hostile_names import HOSTILE
 from tests.browser.visitor import SOON_MS, Visitor, visiting
 from tests.unit.quota.waiting.shares import declaring
 
@@ -67,30 +65,6 @@ def test_the_tree_appears_with_the_first_look_and_follows_the_next(looking: Visi
     expect(chart).to_have_attribute("aria-label", "Now: used 5 cpu, guaranteed 2 cpu, waiting 2 cpu", timeout=SOON_MS)
 
 
-def test_another_resource_of_a_share_can_be_chosen(looking: Visitor, company: Stage) -> None:
-    company.look_at_shares()
-    page = looking.page
-    page.locator("#shares").scroll_into_view_if_needed(timeout=SOON_MS)
-    page.get_by_role("button", name="idle", exact=True).click()
-
-    page.get_by_label("Resource over time").select_option("memory")
-
-    expect(page.locator("#chart-share")).to_have_attribute(
-        "aria-label", "Now: used 0 , guaranteed 1 Gi, waiting 0 ", timeout=SOON_MS
-    )
-
-
-def test_names_find_shares_and_say_below_what_they_are(looking: Visitor, company: Stage) -> None:
-    company.look_at_shares()
-    page = looking.page
-    page.locator("#shares").scroll_into_view_if_needed(timeout=SOON_MS)
-
-    page.locator("#shares-filter").fill("SHO")
-
-    expect(page.locator("#shares-table tbody th")).to_have_text(["shop below company"], timeout=SOON_MS)
-    expect(page.locator("#shares-place")).to_have_text("1 share")
-
-
 def test_how_shares_stand_is_a_column_where_the_order_compares_them(browser: Browser) -> None:
     found = [
         ShareReport(name=name, source="shares", standing=ShareStanding("DominantShare", value))
@@ -133,42 +107,3 @@ def test_a_thousand_shares_are_shown_some_at_a_time(browser: Browser) -> None:
             page.locator("#shares-filter").fill("0999")
             expect(page.locator("#shares-table tbody tr")).to_have_count(1, timeout=SOON_MS)
             assert visitor.complaints == []
-
-
-def test_hostile_names_of_shares_and_resources_do_nothing(browser: Browser) -> None:
-    amounts = [ShareAmounts(name, 1, None, 1, 0, 0, 0) for name in HOSTILE]
-    found = [
-        ShareReport(name=name, source=name, parent=name, resources=(each,))
-        for name, each in zip(HOSTILE, amounts, strict=True)
-    ]
-    broken = ShareReport(name="broken", source="shares", problem=HOSTILE[0])
-    with shares_of(COMPANY) as stage:
-        stage.do(lambda: stage.engine.stream.publish(SharesSeen((*found, broken))))
-        with visiting(browser, stage.url) as visitor:
-            visitor.ready()
-            page = visitor.page
-            page.locator("#shares").scroll_into_view_if_needed(timeout=SOON_MS)
-            buttons = page.locator("#shares-table tbody button")
-            expect(buttons).to_have_count(len(HOSTILE) + 1, timeout=SOON_MS)
-            for number, name in enumerate(HOSTILE):
-                buttons.nth(number).click()
-                beginning = shown_as(page, name)
-                expect(page.locator("#shares-chosen")).to_contain_text(beginning, timeout=SOON_MS)
-            page.locator("#shares-filter").fill("e")  # parents are shown
-            expect(page.locator("#shares-table tbody th .sub").first).to_be_visible(timeout=SOON_MS)
-            shown = page.locator("#shares").inner_text()
-
-            assert page.evaluate("window.pwned === undefined && Object.keys(Object.prototype).length === 0")
-            assert page.locator("#shares img, #shares script, #shares h1").count() == 0
-            assert HOSTILE[0] in shown
-            assert "\\u202ereversed\\u202c" in shown
-            assert not any(character in shown for character in "\u202e\x1b\x00\u0007")
-            assert len(shown) < 20_000
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-            assert visitor.complaints == []
-
-
-def shown_as(page: Page, name: str) -> str:
-    """The beginning of a name, as the page spells it; white space folded, as a reader sees it."""
-    script = """async (name) => (await import("./text.js")).shown(JSON.parse(name), 20)"""
-    return str(page.evaluate(script, json.dumps(name))).removesuffix("…")

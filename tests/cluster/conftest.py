@@ -1,7 +1,6 @@
-"""Fixtures of the cluster tests. Which cluster: see `LOADMASTER_CLUSTER` in tests/controlplane/foreign.py."""
+"""Fixtures of the cluster tests."""
 
 import json
-import os
 import re
 import secrets
 from collections.abc import Callable, Iterator
@@ -11,11 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.chart import Helm
-from tests.cluster.bind_watch import BindWatch
 from tests.cluster.loadmaster import install_rbac, start
 from tests.cluster.metrics_servers import MetricsServer, behind_an_api_service
 from tests.cluster.proxied import own_address
-from tests.cluster.requeue_stage import Stage, Timings
 from tests.controlplane import (
     BuildError,
     Client,
@@ -23,6 +20,7 @@ from tests.controlplane import (
     Component,
     ControlPlane,
     ProcessError,
+    Settings,
     a_node,
     is_ready,
     wait_until,
@@ -30,8 +28,6 @@ from tests.controlplane import (
 from tests.controlplane.client import Object
 from tests.controlplane.fixtures import api as api
 from tests.controlplane.fixtures import new_namespace as new_namespace
-from tests.controlplane.foreign import ClusterError, choose
-from tests.controlplane.kubeconfig import KubeconfigError
 
 MakeNodes = Callable[..., list[str]]
 
@@ -68,18 +64,18 @@ def address() -> str:
 
 
 @pytest.fixture(scope="session")
-def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
+def cluster(pytestconfig: pytest.Config) -> Iterator[ControlPlane]:
     """The cluster of the whole run, with controllers and kwok."""
     capture = pytestconfig.pluginmanager.getplugin("capturemanager")
     try:
         with capture.global_and_fixture_disabled():  # a first build takes minutes and shows how far it is
-            chosen = choose(os.environ).__enter__()
-    except (BuildError, ClusterError, KubeconfigError, ProcessError) as error:
+            controlplane = ControlPlane(Settings(controller_manager=True, kwok=True)).__enter__()
+    except (BuildError, ProcessError) as error:
         pytest.exit(str(error), returncode=2)  # once, not for every test
     try:
-        yield chosen
+        yield controlplane
     finally:
-        chosen.close()
+        controlplane.close()
 
 
 @pytest.fixture(scope="session")
@@ -108,10 +104,8 @@ def as_version(text: str) -> tuple[int, int]:
 
 
 @pytest.fixture
-def controlplane(cluster: Cluster) -> Iterator[ControlPlane]:
+def controlplane(cluster: ControlPlane) -> Iterator[ControlPlane]:
     """The cluster as one whose components can be stopped; all of them run again afterwards."""
-    if not isinstance(cluster, ControlPlane):
-        pytest.skip(f"stops components of the control plane, which {type(cluster).__name__} does not allow")
     yield cluster
     cluster.restore()
 
@@ -174,22 +168,3 @@ def loadmaster(cluster: Cluster) -> Iterator[Component]:
     install_rbac(cluster)
     with start(cluster) as process:
         yield process
-
-
-@pytest.fixture(scope="module")
-def timings(pytestconfig: pytest.Config) -> Iterator[Timings]:
-    """Collects the times of all tests of a module, and prints them at the end."""
-    timings = Timings()
-    yield timings
-    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
-    with capture.global_and_fixture_disabled():
-        print(f"\n\nFrom the event to the bind\n{timings.table()}")
-
-
-@pytest.fixture
-def stage(cluster: Cluster, loadmaster: Component, api: Client, namespace: str, timings: Timings) -> Iterator[Stage]:
-    """A stage of the test's own, empty at both ends."""
-    with BindWatch(cluster, api, namespace) as watch:
-        stage = Stage(api, namespace, loadmaster.port, watch, timings)
-        yield stage
-        stage.clear()

@@ -53,9 +53,6 @@ class Kind:
     asked: str = POD
     """The name that is asked for."""
 
-    is_shown: bool = True
-    """Whether it is on the page; if not, another kind shows the same."""
-
     @property
     def is_tried(self) -> bool:
         """Whether the scheduler takes the pod for its own."""
@@ -109,15 +106,6 @@ def _class(name: str, mode: str) -> Object:
     }
 
 
-def _budget() -> Object:
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "batch", "namespace": NAMESPACE},
-        "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "batch"}}},
-    }
-
-
 def _with_port(pod: Object) -> Object:
     pod["spec"]["containers"][0]["ports"] = [{"containerPort": 8080, "hostPort": 8080}]
     return pod
@@ -139,15 +127,6 @@ KINDS: Final = (
         [_node(1), _node(2, cpu="1")],
         [_runs("batch-1", 1, cpu="3")],
         helps=4,
-    ),
-    Kind(
-        "Too little memory",
-        "The pod asks for 6Gi of memory.",
-        _web(memory="6Gi"),
-        [_node(1), _node(2)],
-        [_runs("batch-1", 1, memory="4Gi"), _runs("batch-2", 2, memory="3Gi")],
-        helps=4,
-        is_shown=False,
     ),
     Kind(
         "Taint",
@@ -250,14 +229,6 @@ KINDS: Final = (
         helps=3,
     ),
     Kind(
-        "Node that is gone",
-        "The pod's nodeSelector names a node that was deleted.",
-        _web(nodeSelector={HOSTNAME: "node-9"}),
-        [_node(1), _node(2)],
-        helps=1,
-        is_shown=False,
-    ),
-    Kind(
         "DaemonSet's pod for a node that is gone",
         "The pod's node affinity has the name of a node that was deleted.",
         _web(affinity=_node_affinity(matchFields={"key": "metadata.name", "operator": "In", "values": ["node-9"]})),
@@ -271,15 +242,6 @@ KINDS: Final = (
         [_node(1), _node(2)],
         [_runs("batch-1", 1, cpu="2", priorityClassName=LOW), _runs("batch-2", 2, cpu="2")],
         helps=4,
-    ),
-    Kind(
-        "Pods of lower priority under a disruption budget",
-        "As before, and a PodDisruptionBudget allows no disruption of the pods of lower priority.",
-        _web(cpu="3", priorityClassName=PATIENT),
-        [_node(1)],
-        [_budget(), _runs("batch-1", 1, cpu="2", priorityClassName=LOW)],
-        helps=3,
-        is_shown=False,
     ),
     Kind(
         "Several obstacles at once",
@@ -316,15 +278,6 @@ KINDS: Final = (
                 namespace=NAMESPACE,
             ),
         ],
-    ),
-    Kind(
-        "Pool that is full",
-        "One more node of the pool would do.",
-        _web(cpu="3"),
-        [_node(1, labels={"pool": "a"}), _node(2, labels={"pool": "a"}), _node(3, cpu="2", labels={"pool": "b"})],
-        [_runs("batch-1", 1, cpu="4"), _runs("batch-2", 2, cpu="4")],
-        helps=4,
-        is_shown=False,
     ),
     Kind(
         "Pod of another scheduler",

@@ -1,4 +1,4 @@
-"""What serves metrics of nodes to the scheduler under test: a metrics.k8s.io behind an APIService, and a Prometheus."""
+"""What serves metrics of nodes to the scheduler under test: a metrics.k8s.io behind an APIService."""
 
 import json
 import ssl
@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlparse
+from urllib.parse import urlparse
 
 import trustme
 
@@ -19,10 +19,10 @@ GROUP = "/apis/metrics.k8s.io/v1beta1"
 
 
 class MetricsServer:
-    """Answers for both APIs with the same figures."""
+    """Answers over https."""
 
-    def __init__(self, certificate: Path | None) -> None:
-        """`certificate`: where to keep one for https; None: http."""
+    def __init__(self, certificate: Path) -> None:
+        """`certificate`: where to keep one."""
         self.cores: dict[str, float] = {}
         """Node → what it uses."""
         self.answers = 0
@@ -45,11 +45,10 @@ class MetricsServer:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
-        if certificate is not None:
-            trustme.CA().issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(str(certificate))
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(certificate)
-            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        trustme.CA().issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(str(certificate))
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         self.port: int = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
@@ -65,11 +64,9 @@ class MetricsServer:
             resources = [{**resource, "verbs": ["get", "list"]}]
             found = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": GROUP[6:], "resources": resources}
             return 200, json.dumps(found).encode()
-        if url.path not in (f"{GROUP}/nodes", "/api/v1/query"):
+        if url.path != f"{GROUP}/nodes":
             return 404, b"{}"
         self.answers += 1
-        if url.path == "/api/v1/query":
-            return 200, json.dumps(self._query(parse_qs(url.query)["query"][0])).encode()
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         items = [
             {
@@ -83,11 +80,6 @@ class MetricsServer:
         return 200, json.dumps(
             {"kind": "NodeMetricsList", "apiVersion": GROUP[6:], "metadata": {}, "items": items}
         ).encode()
-
-    def _query(self, query: str) -> Any:
-        figures = self.cores if "cpu" in query else dict.fromkeys(self.cores, float(2**30))
-        result = [{"metric": {"node": name}, "value": [0, str(figure)]} for name, figure in figures.items()]
-        return {"status": "success", "data": {"resultType": "vector", "result": result}}
 
     def wait_until_read(self) -> None:
         """Return when what is served now has been read, and is in use or has been refused."""

@@ -7,7 +7,7 @@ from functools import partial
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.fresh import loadmaster as loadmaster
 from tests.cluster.fresh import rbac as rbac
-from tests.cluster.loadmaster import bound, http_get, metric, node_of, start
+from tests.cluster.loadmaster import bound, metric, node_of, start
 from tests.controlplane import Client, Cluster, Component, ControlPlane, a_pod, condition, wait_until
 from tests.controlplane.client import Object
 
@@ -71,20 +71,6 @@ def test_pods_of_other_schedulers_are_left_alone_but_counted(
     assert not node_of(api.get("Pod", "waiting", namespace))
 
 
-def test_a_pod_bound_by_somebody_else_leaves_the_queue(
-    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
-) -> None:
-    (node,) = make_nodes(1, cpu="1")
-    api.create(a_pod("big", cpu="4"), namespace)
-    wait_until(lambda: events(api, namespace, "FailedScheduling"), 10, "our attempt")
-
-    api.bind("big", node, namespace)
-
-    gone = "scheduler_pending_pods"
-    wait_until(lambda: metric(loadmaster.port, gone) == 0, 10, "the queue is empty")
-    assert metric(loadmaster.port, "scheduler_schedule_attempts_total", result="scheduled") == 0
-
-
 def test_a_pod_deleted_between_decision_and_bind_leaves_nothing_behind(
     loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
 ) -> None:
@@ -141,25 +127,3 @@ def test_sigterm_in_the_middle_of_bindings_ends_well(
     assert loadmaster.exit_code == 0
     with start(cluster, name="loadmaster-again"):
         wait_until(lambda: len(bound(api, namespace)) == 500, 30, "the next one binds the rest")
-
-
-def test_a_scheduler_killed_in_the_middle_of_bindings_loses_nothing(
-    loadmaster: Component, cluster: Cluster, api: Client, namespace: str, make_nodes: MakeNodes
-) -> None:
-    make_nodes(10)
-    api.create_many([a_pod(f"web-{i}") for i in range(500)], namespace)
-    wait_until(lambda: len(bound(api, namespace)) > 20, 20, "the bindings are under way", interval=0.01)
-
-    loadmaster.kill()
-
-    with start(cluster, name="loadmaster-again") as again:
-        wait_until(lambda: len(bound(api, namespace)) == 500, 30, "the next one binds the rest")
-        wait_until(lambda: metric(again.port, "scheduler_pending_pods") == 0, 10, "nothing waits")
-
-
-def test_the_scheduler_says_that_it_is_ready_and_shows_its_metrics(loadmaster: Component) -> None:
-    assert http_get(loadmaster.port, "/livez")[0] == 200
-    assert http_get(loadmaster.port, "/healthz") == (200, "ok")
-    status, text = http_get(loadmaster.port, "/metrics")
-    assert status == 200
-    assert "scheduler_pending_pods" in text

@@ -14,17 +14,6 @@ def is_refused(api: Client, namespace: str, pod: str) -> bool:
     return answer is not None and answer["status"] == "False"
 
 
-def test_pods_of_all_schedulers_count(
-    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
-) -> None:
-    (node,) = make_nodes(1, cpu="1")
-    api.create(a_pod("theirs", cpu="800m", scheduler="another"), namespace)
-    api.bind("theirs", node, namespace)
-    api.create(a_pod("ours", cpu="800m"), namespace)
-
-    wait_until(lambda: is_refused(api, namespace, "ours"), 10, "the pod is refused")
-
-
 def test_room_that_another_scheduler_makes_for_its_pod_is_left_to_it(
     loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
 ) -> None:

@@ -13,7 +13,7 @@ from scheduler.api.pods.pod import pod_from_dict
 from scheduler.api.wording.text import to_json
 from scheduler.kube.writes.api_writer import has_all
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.devices import CLAIM, a_claim, device_class, devices_on, wait_bound, wait_refused
+from tests.cluster.devices import CLAIM, a_claim, device_class, devices_on, wait_bound
 from tests.cluster.fresh import loadmaster as loadmaster
 from tests.cluster.fresh import rbac as rbac
 from tests.cluster.loadmaster import metric, start
@@ -92,20 +92,6 @@ def test_the_claim_is_the_one_that_kube_scheduler_makes(
     assert sorted(devices) == ["gpu-0", "gpu-1", "gpu-2", "gpu-3"]
     creations = "dynamic_resource_allocation_resourceclaim_creates_total"
     assert metric(loadmaster.port, creations, status="success", owner_api_kind="Pod") == 1
-
-
-def test_a_pod_waits_for_devices_and_gets_them_when_another_has_ended(
-    api: Client, loadmaster: Component, namespace: str, gpu_node: str
-) -> None:
-    api.create(asking("first", 3), namespace)
-    assert wait_bound(api, namespace, "first") == gpu_node
-    api.create(asking("second", 2), namespace)
-    wait_refused(api, namespace, "second", "cannot allocate all claims")
-
-    api.delete("Pod", "first", namespace)
-
-    # The garbage collector and Kubernetes' own controller take the devices back.
-    assert wait_bound(api, namespace, "second") == gpu_node
 
 
 def test_a_claim_that_was_left_behind_is_replaced(api: Client, cluster: Cluster, namespace: str, gpu_node: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.faulty_plugins_scheduler import END
-from tests.cluster.loadmaster import http_get, install_rbac, metric, node_of, notes, start
+from tests.cluster.loadmaster import http_get, install_rbac, node_of, start
 from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
 
 PROGRAM = Path(__file__).with_name("faulty_plugins_scheduler.py")
@@ -45,28 +45,6 @@ def a_pod_that(does: str) -> dict[str, object]:
 
 def is_bound(api: Client, namespace: str, pod: str) -> bool:
     return bool(node_of(api.get("Pod", pod, namespace)))
-
-
-def faults(loadmaster: Component, point: str, kind: str) -> float:
-    labels = {"plugin": "Misbehaving", "extension_point": point, "kind": kind}
-    return metric(loadmaster.port, "loadmaster_plugin_faults_total", **labels)
-
-
-def test_a_plugin_that_exits_costs_that_pod(
-    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
-) -> None:
-    make_nodes(1)
-    api.create(a_pod_that("exit"), namespace)
-    (note,) = wait_until(lambda: notes(api, namespace, "FailedScheduling", about="exit"), 10, "the event")
-    api.create(a_pod("other"), namespace)
-    wait_until(lambda: is_bound(api, namespace, "other"), 10, "the other pod is bound")
-
-    assert note == 'running "Misbehaving" filter plugin: SystemExit: enough'
-    assert faults(loadmaster, "Filter", "error") >= 1
-    log = loadmaster.log_tail(200)
-    assert log.count("A plugin failed") == 1
-    assert 'sys.exit("enough")' in log
-    assert "scheduler/runtime" not in log.partition("A plugin failed")[2].partition("SystemExit: enough")[0]
 
 
 def test_an_endless_loop_is_told_with_its_stack_and_livez_gets_no_answer_until_it_ends(

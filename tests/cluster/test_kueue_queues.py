@@ -94,27 +94,6 @@ def test_pods_start_within_the_quota_of_their_queue_borrow_and_follow_the_object
     wait_until(lambda: len(bound(api, namespace)) == 7, 30, "all run")
 
 
-def test_pods_whose_queue_comes_later_start_then_and_those_of_kueue_never(
-    loadmaster: Component, cluster: Cluster, api: Client, namespace: str, make_nodes: MakeNodes
-) -> None:
-    make_nodes(1, cpu="32")
-    put(cluster, "ResourceFlavor", "any", {})
-    put(cluster, "ClusterQueue", "c", a_queue("9"))
-    api.create_many(pods(range(2), {"kueue.x-k8s.io/queue-name": "late"}), namespace)
-    expected = f'share "LocalQueue/{namespace}/late" cannot be used: it does not exist'
-    wait_until(lambda: expected in messages(api, namespace), 30, "they say which queue is missing")
-
-    put(cluster, "LocalQueue", "late", {"clusterQueue": "c"}, namespace)
-
-    wait_until(lambda: len(bound(api, namespace)) == 2, 30, "they run")
-    api.create_many(
-        pods(range(2, 3), {"kueue.x-k8s.io/queue-name": "late", "kueue.x-k8s.io/managed": "true"}), namespace
-    )
-    wait_until(
-        lambda: "Kueue manages this pod" in messages(api, namespace), 30, "one of Kueue says why it does not start"
-    )
-
-
 def two_queues(cluster: Cluster, namespace: str) -> None:
     """Two ClusterQueues of two cores each in a cohort; what the second borrows, the first takes back."""
     put(cluster, "ResourceFlavor", "any", {})

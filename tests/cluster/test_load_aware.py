@@ -85,21 +85,3 @@ def test_without_the_right_to_read_metrics_pods_are_bound_and_it_is_told(
         bound(api, namespace, "web")
 
     assert metrics_api.answers == 0
-
-
-def test_a_prometheus_tells_the_same(
-    cluster: Cluster, api: Client, namespace: str, make_nodes: MakeNodes, tmp_path: Path
-) -> None:
-    even, uneven = make_nodes(2, cpu="4")
-    server = MetricsServer(None)
-    try:
-        server.cores = {even: 0.4, uneven: 3.0}
-        provider = {"type": "Prometheus", "address": f"http://127.0.0.1:{server.port}"}
-        with started(cluster, tmp_path, strategy="LoadVariationRiskBalancing", metricProvider=provider):
-            server.wait_until_read()
-            server.wait_until_read()
-            where = bound(api, namespace, "a", "b", "c")
-    finally:
-        server.close()
-
-    assert where == {even}

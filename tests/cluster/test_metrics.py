@@ -202,7 +202,3 @@ def test_what_pods_ask_for_and_may_use_is_the_same_to_the_last_sample(scrapes: S
 
     assert ours == theirs
     assert len(ours) > 20, "of four pods of each scheduler"
-
-
-def test_no_series_tells_when_another_was_created(scrapes: Scrapes) -> None:
-    assert "_created" not in "".join(scrapes.ours.values())

@@ -359,13 +359,6 @@ def test_grafana_finds_the_dashboard_by_its_label(helm: Helm, own: ControlPlane)
     own.kubectl("apply", "-f", "-", "--dry-run=server", "--validate=strict", stdin=json.dumps(found))
 
 
-def test_nothing_of_it_is_there_unless_it_is_asked_for(helm: Helm) -> None:
-    documents = rendered_all(helm)
-
-    assert {each["kind"] for each in documents}.isdisjoint({"ServiceMonitor", "PrometheusRule"})
-    assert "dashboard" not in json.dumps(documents)
-
-
 @pytest.fixture(scope="module")
 def helm(own: ControlPlane) -> Helm:
     return Helm(own.directory / "helm", own.kubeconfig())

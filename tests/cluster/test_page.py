@@ -103,23 +103,6 @@ def test_a_user_sees_the_cluster_and_decisions_through_the_api_server(
             assert visitor.complaints == []
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["--service=nobody"], "there is no scheduler nobody in the namespace kube-system"),
-        (["--service-namespace=shop"], "no token for asking"),
-        (["--context=nowhere"], "nowhere"),
-        (["--port=99999"], "'99999' is not a port: expected a number from 0 to 65535"),
-    ],
-)
-def test_who_asks_wrongly_is_told_at_once(
-    loadmaster: Component, own: ControlPlane, user: Path, options: list[str], sentence: str
-) -> None:
-    kubeconfig = user if "shop" in options[0] else own.kubeconfig()
-
-    assert sentence in refused(kubeconfig, *options)
-
-
 def _status(url: str) -> int:
     try:
         with urlopen(Request(url), timeout=SECONDS) as answer:

@@ -10,15 +10,12 @@ import pytest
 
 from tests.cluster.coscheduling import GROUPS
 from tests.cluster.loadmaster import granted, node_of, start
-from tests.controlplane import Client, Cluster, Component, a_node, a_pod, wait_until
+from tests.controlplane import Client, Cluster, Component, a_node, wait_until
 from tests.controlplane.client import Object
 from tests.docs.pages import ROOT, blocks
 
 BLOCK, RACK, HOST = "example.com/block", "example.com/rack", "kubernetes.io/hostname"
 INDEX = "batch.kubernetes.io/job-completion-index"
-PODS_READY_SECONDS = 30.0
-"""Kueue's waitForPodsReady gives a workload five minutes by default."""
-
 RACKS = {"r1": ("a", 1), "r2": ("a", 2), "r3": ("b", 3)}
 """Rack → its block, and how many nodes of two cores each it has."""
 
@@ -91,64 +88,4 @@ def test_the_job_with_a_required_rack_is_in_one_and_its_neighbours_are_together(
     nodes = nodes_by_rank(api, namespace)
     assert {racks[node] for node in nodes.values()} == {"r2"}  # the smallest that holds four pods
     assert nodes[0] == nodes[1] != nodes[2] == nodes[3]
-    leave(api, namespace)
-
-
-def test_pods_that_kueue_lets_go_one_by_one_are_placed_together_where_it_says(
-    api: Client, namespace: str, racks: Mapping[str, str]
-) -> None:
-    chosen = {rank: f"r3-{rank // 2}" for rank in range(4)}
-    for rank in chosen:
-        api.create(of_kueue(rank, count=4), namespace)
-    for rank in range(3):
-        ungate(api, namespace, rank, chosen[rank])
-    wait_until(lambda: gates(api, namespace).count(True) == 1, 10, "three have lost their gates")
-    assert nodes_by_rank(api, namespace) == {}
-
-    ungate(api, namespace, 3, chosen[3])
-
-    wait_until(lambda: len(nodes_by_rank(api, namespace)) == 4, PODS_READY_SECONDS, "the workload has its nodes")
-    assert nodes_by_rank(api, namespace) == chosen
-    leave_kueue(api, namespace)
-
-
-def of_kueue(rank: int, count: int) -> Object:
-    """A pod as Kueue's webhook leaves it: pkg/controller/jobs/pod and pkg/controller/tas of Kueue."""
-    labels = {
-        "kueue.x-k8s.io/queue-name": "queue",
-        "kueue.x-k8s.io/managed": "true",
-        "kueue.x-k8s.io/podset": "main",
-        "kueue.x-k8s.io/tas": "true",
-        "kueue.x-k8s.io/pod-group-name": "workload",
-        INDEX: str(rank),
-    }
-    gates = [{"name": "kueue.x-k8s.io/admission"}, {"name": "kueue.x-k8s.io/topology"}]
-    pod = a_pod(f"w-{rank}", cpu="1", labels=labels, schedulingGates=gates)
-    pod["metadata"]["finalizers"] = ["kueue.x-k8s.io/managed"]
-    pod["metadata"]["annotations"] = {
-        "kueue.x-k8s.io/pod-group-total-count": str(count),
-        "kueue.x-k8s.io/podset-required-topology": RACK,
-        "kueue.x-k8s.io/workload": "workload",
-        "loadmaster.dev/pod-group": "workload",
-        "loadmaster.dev/pod-group-min-available": str(count),
-    }
-    return pod
-
-
-def ungate(api: Client, namespace: str, rank: int, node: str) -> None:
-    """Admit a pod, and let it go: the gate leaves together with the new node selector (topology_ungater.go)."""
-    admission = {"spec": {"schedulingGates": [{"name": "kueue.x-k8s.io/topology"}]}}
-    api.patch("Pod", f"w-{rank}", admission, namespace)
-    selector = {BLOCK: "b", RACK: "r3", HOST: node}
-    api.patch("Pod", f"w-{rank}", {"spec": {"schedulingGates": None, "nodeSelector": selector}}, namespace)
-
-
-def gates(api: Client, namespace: str) -> list[bool]:
-    return [bool(pod["spec"].get("schedulingGates")) for pod in api.list("Pod", namespace)]
-
-
-def leave_kueue(api: Client, namespace: str) -> None:
-    """Let go of the pods, as Kueue does once a workload has ended."""
-    for pod in api.list("Pod", namespace):
-        api.patch("Pod", pod["metadata"]["name"], {"metadata": {"finalizers": None}}, namespace)
     leave(api, namespace)

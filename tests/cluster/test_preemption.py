@@ -34,17 +34,6 @@ def a_high_pod(cpu: str) -> Object:
     return a_pod("high", cpu=cpu, priorityClassName=HIGH)
 
 
-def a_budget(namespace: str, api: Client, **labels: str) -> None:
-    """Protect these pods: none of them may go."""
-    budget: Object = {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "all-stay"},
-        "spec": {"maxUnavailable": 0, "selector": {"matchLabels": labels}},
-    }
-    api.create(budget, namespace)
-
-
 def notes(api: Client, namespace: str, reason: str) -> dict[str, str]:
     """Pod → note of its event."""
     every = api.list("events.k8s.io/v1/Event", namespace)
@@ -91,24 +80,3 @@ def test_a_pod_takes_the_place_of_a_lower_one(
 def deleting(api: Client, name: str, namespace: str) -> Object | None:
     pod = api.get("Pod", name, namespace)
     return pod if "deletionTimestamp" in pod["metadata"] else None
-
-
-def test_a_budget_sends_the_preemptor_elsewhere(
-    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
-) -> None:
-    make_nodes(2, cpu="4")
-    a_running_pod(api, namespace, "db", "3", app="db")
-    place = a_running_pod(api, namespace, "web", "3", app="web")
-    a_budget(namespace, api, app="db")
-    wait_until(lambda: budget_is_known(api, namespace), 15, "the controller has counted")
-
-    api.create(a_high_pod("2"), namespace)
-
-    wait_until(lambda: node_of(api.get("Pod", "high", namespace)) == place, 15, "it runs where web was")
-    wait_until(lambda: set(notes(api, namespace, "Preempted")) == {"web"}, 10, "the event")
-
-
-def budget_is_known(api: Client, namespace: str) -> bool:
-    (budget,) = api.list("policy/v1/PodDisruptionBudget", namespace)
-    status = budget.get("status", {})
-    return bool(status.get("observedGeneration")) and status.get("disruptionsAllowed", 0) == 0

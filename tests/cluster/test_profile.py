@@ -6,12 +6,12 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from tests.bench import stacks
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.https import http_get
 from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac, node_of, start
 from tests.cluster.prometheus import OPERATIONS
 from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
+from tests.fakes import folded
 
 PROFILE = "/debug/pprof/profile"
 
@@ -53,7 +53,7 @@ def test_a_profile_shows_where_the_scheduler_works(
     wait_until(lambda: all(node_of(pod) for pod in api.list("Pod", namespace)), 30, "all pods are bound")
 
     assert status == 200
-    found = list(stacks.parse(text))
+    found = list(folded.stacks(text))
     assert found, "nothing was done in two seconds in which pods came"
     assert {stack[0] for stack, _ in found} >= {"event loop"}
     assert any("scheduler/" in frame for stack, _ in found for frame in stack)

@@ -8,14 +8,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.loadmaster import install_rbac, node_of, start
-from tests.controlplane import Cluster, Component, ControlPlane, Settings, a_node, a_pod, wait_until
+from tests.controlplane import Component, ControlPlane, Settings, a_node, a_pod, wait_until
 
 
 @pytest.fixture
-def own(cluster: Cluster) -> Iterator[ControlPlane]:
+def own() -> Iterator[ControlPlane]:
     """A control plane of the test's own: nothing else may go back in time with it."""
-    if not isinstance(cluster, ControlPlane):
-        pytest.skip("restores etcd, which needs a control plane of its own")
     with ControlPlane(Settings()) as controlplane:
         yield controlplane
 

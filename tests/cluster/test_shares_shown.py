@@ -9,7 +9,6 @@ import pytest
 
 from scheduler.__main__ import main
 from scheduler.api.devices import IMPLICIT_PREFIX
-from tests.cluster.devices import a_claim, device_class, devices_on, wait_bound, wait_refused
 from tests.cluster.loadmaster import metric, node_of
 from tests.cluster.proxied import asker, proxied
 from tests.controlplane import Client, Component, ControlPlane, a_node, a_pod, wait_until
@@ -96,22 +95,3 @@ def test_the_tree_the_reason_and_the_metrics_agree(
         60,
         "the metrics say so",
     )
-
-
-def test_devices_of_claims_count_and_are_free_again(own: ControlPlane, admin: Client, loadmaster: Component) -> None:
-    with device_class(admin, "gpu"), devices_on(admin, "n2", [{"name": "gpu-1"}, {"name": "gpu-2"}]):
-        admin.create(a_node("n2", cpu="16"))
-        for name in ("first", "second"):
-            request = {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}
-            admin.create(a_claim(name, {"devices": {"requests": [request]}}), "default")
-            pod = a_pod(name, resourceClaims=[{"name": "gpu", "resourceClaimName": name}])
-            pod["spec"]["terminationGracePeriodSeconds"] = 0
-            admin.create({**pod, "metadata": {**pod["metadata"], "labels": {"team": "green"}}})
-            if name == "first":
-                assert wait_bound(admin, "default", name) == "n2"
-        why = f'share "green" has no space: 1 of {GPU} more than it has'
-        wait_refused(admin, "default", "second", why)
-
-        admin.delete("Pod", "first", "default")
-
-        assert wait_bound(admin, "default", "second") == "n2"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.loadmaster import install_rbac, message, metric, node_of, start
+from tests.cluster.loadmaster import install_rbac, message, node_of, start
 from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
 from tests.controlplane.client import Object
 
@@ -190,60 +190,3 @@ def test_a_volume_is_made_on_the_node_that_was_selected(
     print(f"volume made → claim and pod bound: {(time.monotonic() - made) * 1000:.0f} ms")
     assert time.monotonic() - made < SOON
     assert volume_of(api, namespace) == volume
-
-
-def test_a_provisioner_that_gives_up_gets_another_try(
-    loadmaster: Component,
-    api: Client,
-    namespace: str,
-    make_nodes: MakeNodes,
-    make_class: MakeClass,
-    make_volume: MakeVolume,
-) -> None:
-    make_nodes(1)
-    class_name = make_class("disks.example.com")
-    claim = api.create(a_claim("data", class_name), namespace)
-    failures = metric(loadmaster.port, "scheduler_volume_scheduling_stage_error_total", operation="bind")
-    api.create(a_pod_with("data"), namespace)
-    selected_node(api, namespace)
-
-    # A claim without any annotation would be told as one that was reset.
-    annotations = {SELECTED_NODE: None, "example.com/tried": "yes"}
-    api.patch("PersistentVolumeClaim", "data", {"metadata": {"annotations": annotations}}, namespace)
-    expected = 'binding volumes: provisioning failed for PVC "data"'
-    wait_until(lambda: expected in message(api, "web", namespace), 10, "the pod's owner is told")
-
-    node = selected_node(api, namespace)
-    make_volume(class_name, node, claim)
-    assert bound_to(api, namespace) == node
-    after = metric(loadmaster.port, "scheduler_volume_scheduling_stage_error_total", operation="bind")
-    assert after == failures + 1
-
-
-def test_a_claim_and_a_class_that_come_late_let_the_pod_go(
-    loadmaster: Component,
-    api: Client,
-    namespace: str,
-    make_nodes: MakeNodes,
-    make_volume: MakeVolume,
-) -> None:
-    (node,) = make_nodes(1)
-    class_name = f"late-{secrets.token_hex(3)}"
-    api.create(a_pod_with("data"), namespace)
-    missing = '0/1 nodes are available: persistentvolumeclaim "data" not found.'
-    wait_until(lambda: message(api, "web", namespace).startswith(missing), 10, "the pod waits for its claim")
-
-    api.create(a_claim("data", class_name), namespace)
-    unbound = "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims."
-    wait_until(lambda: message(api, "web", namespace).startswith(unbound), 20, "the pod waits for its class")
-
-    made = time.monotonic()
-    api.create(a_class(class_name, NO_PROVISIONER))
-    try:
-        volume = make_volume(class_name, node)  # without a class the controller would not wait for the pod
-        assert bound_to(api, namespace) == node
-        print(f"class and volume created → claim and pod bound: {(time.monotonic() - made) * 1000:.0f} ms")
-        assert time.monotonic() - made < SOON
-        assert volume_of(api, namespace) == volume
-    finally:
-        api.delete(CLASS, class_name)

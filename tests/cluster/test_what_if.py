@@ -9,22 +9,16 @@ from typing import Any, Final
 import pytest
 
 from scheduler.__main__ import main
-from scheduler.api.pods.pod import decode_pod
-from scheduler.simulate.other_objects import OtherObject
-from scheduler.simulate.what_if.budgets import LABEL, Budgets
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.loadmaster import node_of
-from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
+from tests.controlplane import Client, Cluster, a_pod, wait_until
 from tests.controlplane.client import Object
 from tests.controlplane.cluster import KubectlError
 
 WAIT: Final = 60.0
 
 
-@pytest.fixture(autouse=True)
-def with_controllers(cluster: Cluster, loadmaster: Component) -> None:
-    if not cluster.has_controllers:
-        pytest.skip("needs controllers")
+pytestmark = pytest.mark.usefixtures("loadmaster")
 
 
 def asked(cluster: Cluster, *arguments: str) -> dict[str, Any]:
@@ -97,54 +91,6 @@ def message_of(api: Client, namespace: str, pod: Object) -> str:
     conditions = api.get("Pod", pod["metadata"]["name"], namespace)["status"].get("conditions") or []
     found: str = next((each["message"] for each in conditions if each["type"] == "PodScheduled"), "")
     return found
-
-
-BUDGETS: Final[dict[str, Object]] = {
-    "one-away": {"maxUnavailable": 1},
-    "all-away": {"maxUnavailable": "100%"},
-    "a-share": {"minAvailable": "40%"},
-    "one": {"minAvailable": 1},
-    "many": {"minAvailable": 9},
-    "nothing": {},
-}
-
-
-def test_budgets_without_a_status_allow_what_their_controller_allows(
-    api: Client, namespace: str, make_nodes: MakeNodes
-) -> None:
-    pool = {"pool": namespace}
-    make_nodes(1, labels=pool, cpu="8")
-    wait_until(lambda: bool(api.list("ServiceAccount", namespace)), 30, "the namespace has its service account")
-    api.create(a_workload("Deployment", "web", namespace, 3, cpu="100m"), namespace)
-    for name in ("bare-1", "bare-2"):
-        api.create(a_pod(name, labels={"app": "bare"}, nodeSelector=pool), namespace)
-    for app in ("web", "bare"):
-        for name, spec in BUDGETS.items():
-            whole = {**spec, "selector": {"matchLabels": {"app": app}}}
-            budget: Object = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": whole}
-            api.create({**budget, "metadata": {"name": f"{app}-{name}"}}, namespace)
-
-    def counts(budget: Object) -> dict[str, int]:
-        names = ("expectedPods", "desiredHealthy", "currentHealthy", "disruptionsAllowed")
-        return {name: budget.get("status", {}).get(name, -1) for name in names}
-
-    def theirs() -> dict[str, dict[str, int]]:
-        found = api.list("policy/v1/PodDisruptionBudget", namespace)
-        return {budget["metadata"]["name"]: counts(budget) for budget in found}
-
-    wait_until(lambda: running(api, namespace, "web") + running(api, namespace, "bare") == 5, WAIT, "all pods run")
-    wait_until(lambda: {each["currentHealthy"] for each in theirs().values()} == {2, 3}, WAIT, "the budgets count them")
-    pods = [decode_pod(json.dumps(pod).encode()) for pod in api.list("Pod", namespace)]
-    ours = {}
-    for budget in api.list("policy/v1/PodDisruptionBudget", namespace):
-        content = {key: value for key, value in budget.items() if key != "status"}
-        obj = OtherObject("f", LABEL, {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", **content})
-        app = budget["metadata"]["name"].partition("-")[0]
-        pod = next(pod for pod in pods if pod.labels["app"] == app)
-        (found,) = Budgets([obj], pods, []).of(pod)
-        counted = (found.expected, found.desired, found.healthy, found.allowed)
-        ours[found.name] = dict(zip(counts({}), counted, strict=True))
-    assert ours == theirs()
 
 
 def test_a_drain_leads_to_what_was_said_of_it(

@@ -1,8 +1,4 @@
-"""What tests may ask of a cluster, whichever it is: built here, kind, or one that exists.
-
-`Cluster` is that contract. `tests.controlplane.controlplane.ControlPlane` is the built one and can do more; the two
-others are in `tests.controlplane.foreign`.
-"""
+"""What tests may ask of a cluster: one that is built here (`ControlPlane`, which can do more), kind, or simulated."""
 
 import shutil
 import subprocess

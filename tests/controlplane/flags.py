@@ -171,16 +171,13 @@ def scheduler_config(text: str, kubeconfig: Path, qps: float, burst: int, *, lea
     return yaml.safe_dump(config, sort_keys=False)
 
 
-def kwok(binary: Path, kubeconfig: Path, port: int, lease_seconds: int = 0) -> list[str]:
-    """Fake kubelets for the nodes that carry the annotation, and for no other.
-
-    `lease_seconds` other than 0 lets their nodes send heartbeats, four in that time each.
-    """
+def kwok(binary: Path, kubeconfig: Path, port: int) -> list[str]:
+    """Fake kubelets for the nodes that carry the annotation, and for no other."""
     return [
         str(binary),
         f"--kubeconfig={kubeconfig}",
         f"--config={KWOK_STAGES}",
         "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
         f"--server-address=127.0.0.1:{port}",
-        f"--node-lease-duration-seconds={lease_seconds}",
+        "--node-lease-duration-seconds=0",
     ]

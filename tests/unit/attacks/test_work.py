@@ -5,13 +5,18 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
+import orjson
 import pytest
 
-from scheduler.cycle.algorithm import Placed
+from scheduler.api.decoding import reread
+from scheduler.api.pods.pod import Pod, decode_pod
+from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.framework.cycle_state import CycleState
-from tests.attacks.attack import Target
+from scheduler.framework.errors import PluginError
+from scheduler.framework.events import DEVICE_CLASS, RESOURCE_SLICE
+from scheduler.framework.nodes.resources import struct_of
+from tests.attacks.attack import Attack, Target
 from tests.attacks.catalog import ATTACKS
-from tests.attacks.decisions import attempt, pods_of, take_in_objects
 from tests.bench.cycle_world import World, decoded_pod, node_name, numbered_node, sibling
 from tests.fakes import next_pod
 
@@ -24,6 +29,10 @@ MOST = 1_000
 
 FEW = 150
 """Calls: what a topology key that nodes have and terms name costs a decision, whatever the number of terms."""
+
+
+RESOURCES = {"DeviceClass": DEVICE_CLASS, "ResourceSlice": RESOURCE_SLICE}
+"""Kind → its resource, as plugins name it."""
 
 
 @pytest.fixture
@@ -54,6 +63,31 @@ def attack(world: World, name: str) -> None:
     take_in_objects(world, ATTACKS[name], target)
     for pod in islice(pods_of(ATTACKS[name], target), MOST):
         world.engine.handlers.pod_changed(pod)
+
+
+def pods_of(attack: Attack, target: Target) -> Iterator[Pod]:
+    """The pods of an attack, as the API server would report them."""
+    for obj in attack.objects(target):
+        if obj["kind"] == "Pod":
+            metadata: dict[str, Any] = {"namespace": target.namespace, "uid": f"uid-{obj['metadata']['name']}"}
+            yield decode_pod(orjson.dumps({**obj, "metadata": {**obj["metadata"], **metadata}}))
+
+
+def take_in_objects(world: World, attack: Attack, target: Target) -> None:
+    """Show a world what an attack has besides pods, of the resources that the default plugins watch."""
+    for obj in attack.objects(target):
+        if resource := RESOURCES.get(obj["kind"]):
+            metadata = {**obj["metadata"], "uid": f"uid-{obj['metadata']['name']}"}
+            new = reread({**obj, "metadata": metadata}, struct_of(resource))
+            world.engine.object_handlers.object_changed(resource, new)
+
+
+def attempt(world: World, pod: Pod) -> Placed | Unplaced | None:
+    """One decision; None for one that failed, as happens to a pod that goes on in its next attempt."""
+    try:
+        return world.engine.algorithm.schedule(world.framework, CycleState(), pod)
+    except PluginError:
+        return None
 
 
 def decide(world: World, name: str, **labels: str) -> int:

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 
 import pytest
 
-from plugins.node_affinity import NodeAffinity
-from plugins.node_resources.fit import NodeResourcesFit
 from tests.conformance.wakes import Tally, try_out
 
 SEEDS = (17, 293, 478, 5028, 5034, 5043, 5078, 5113, 5153, 5176, 5177, 5181, 5214, 5226)
@@ -30,15 +28,3 @@ def test_no_pod_waits_for_the_flush_though_a_change_has_helped_it(tallies: Mappi
 def test_changes_of_a_few_clusters_help_pods(tallies: Mapping[int, Tally]) -> None:
     assert sum(each.helped.total() for each in tallies.values()) >= 50
     assert sum(each.asked for each in tallies.values()) >= 1000
-
-
-def test_a_pod_that_is_left_where_it_was_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
-    tally = Tally()
-    for plugin in (NodeAffinity, NodeResourcesFit):
-        monkeypatch.setattr(plugin, "events_to_register", lambda self: ())
-    for seed in SEEDS:
-        try_out(seed, 25, tally)
-        if tally.missed:
-            break
-
-    assert tally.missed

@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from scheduler.kube.versions import NEWEST, OLDEST, minor_of
-from tests.controlplane.build import KUBERNETES, KWOK, in_version
+from tests.controlplane.build import KUBERNETES, in_version
 from tests.controlplane.versions import VERSIONS
 
 ROOT = Path(__file__).parents[3]
@@ -20,19 +20,6 @@ def test_every_module_of_kubernetes_is_of_the_same_release(version: str) -> None
 
     assert set(replaced.values()) == {kubernetes.version.removeprefix("v1.")}
     assert {"k8s.io/api", "k8s.io/apiserver", "k8s.io/client-go"} <= replaced.keys()
-
-
-def test_kwok_is_built_from_the_packages_that_kubernetes_is_built_from() -> None:
-    """Else each is compiled twice: a quarter of the CPU of the first `make demo`."""
-    of_kubernetes, of_kwok = (required((module.directory / "go.mod").read_text()) for module in (KUBERNETES, KWOK))
-
-    differing = {name for name in of_kwok.keys() & of_kubernetes.keys() if of_kwok[name] != of_kubernetes[name]}
-    assert {name for name in differing if of_kubernetes[name] != "v0.0.0"} == set()
-
-
-def required(go_mod: str) -> dict[str, str]:
-    """Module → version, of the `require` lines."""
-    return dict(re.findall(r"^\t(\S+) (v\S+)(?: // indirect)?$", go_mod.partition("\nexclude")[0], re.MULTILINE))
 
 
 def test_the_chart_accepts_these_versions_and_no_older_one() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from scheduler.process import stack_samples
 from scheduler.process.stack_samples import OTHERS, Samples, profile
-from tests.bench import stacks as tools
+from tests.fakes import folded
 
 LOOP, OTHER = 1, 2
 NAMES = {LOOP: "MainThread", OTHER: "a;b\nc"}
@@ -68,7 +68,7 @@ def test_the_heaviest_stack_comes_first_and_tools_can_read_them() -> None:
         time.cpu = cpu
         samples.look({LOOP: frame}, NAMES)
 
-    stacks = list(tools.parse(samples.folded().decode()))
+    stacks = list(folded.stacks(samples.folded().decode()))
 
     assert [weight for _, weight in stacks] == [3000, 1000]
     assert [frame.partition(" ")[0] for frame in stacks[0][0][-4:]] == ["deep"] * 4
@@ -105,7 +105,7 @@ def test_a_busy_thread_is_seen_where_it_is() -> None:
         sum(range(1000))
     taking.join()
 
-    stacks = list(tools.parse(found[0].decode()))
+    stacks = list(folded.stacks(found[0].decode()))
     assert any("test_a_busy_thread_is_seen_where_it_is" in stack[-1] for stack, _ in stacks)
     assert 1_000 < sum(weight for stack, weight in stacks if stack[0] == "event loop") < 600_000
 
