@@ -7,14 +7,17 @@ import argparse
 import math
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Final
+
+import numpy as np
 
 from tests.bench.decisions import markdown
 from tests.bench.plot import Curve, curves
 from tests.bench.results import Setting, build, read_lines
 from tests.sizing.clusters import REAL, SIMULATED
-from tests.sizing.fit import Formula, fit
 from tests.sizing.measure import Sizing
 from tests.sizing.objects import KINDS
 
@@ -34,6 +37,48 @@ PRESETS: Final = (
     (100_000, 1_000_000),
 )
 """Nodes and pods of the clusters for which requests and limits are given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """a + b·nodes + c·pods, by least squares of relative errors: no term is below 0."""
+
+    constant: float
+    per_node: float
+    per_pod: float
+    error: float
+    """The largest by which it is off anywhere, as a share of what was measured."""
+
+    def at(self, nodes: int, pods: int) -> float:
+        return self.constant + self.per_node * nodes + self.per_pod * pods
+
+
+def fit(found: Sequence[Sizing], figure: Callable[[Sizing], float]) -> Formula:
+    """The formula that is nearest to a figure of these.
+
+    Large clusters do not outweigh small ones, as each error is a share of the figure. Terms that would be negative are
+    left out: the best of all choices of terms without one is returned. Raises ValueError with fewer sizes than terms.
+    """
+    if len(found) < 3:
+        raise ValueError(f"three sizes are needed for three terms, not {len(found)}")
+    sizes = np.array([[1.0, one.nodes, one.pods] for one in found])
+    values = np.array([figure(one) for one in found])
+    relative = sizes / values[:, None]
+    best: tuple[float, np.ndarray] | None = None
+    for count in (3, 2, 1):
+        for terms in combinations(range(3), count):
+            solved = np.linalg.lstsq(relative[:, terms], np.ones(len(found)), rcond=None)[0]
+            if (solved < 0).any():
+                continue
+            whole = np.zeros(3)
+            whole[list(terms)] = solved
+            squares = float(((relative @ whole - 1) ** 2).sum())
+            if best is None or squares < best[0]:
+                best = squares, whole
+    assert best is not None, "a constant alone is never below 0"
+    terms_of = best[1]
+    error = float(np.abs(relative @ terms_of - 1).max())
+    return Formula(float(terms_of[0]), float(terms_of[1]), float(terms_of[2]), error)
 
 
 def read(file: Path) -> tuple[list[Setting], list[Sizing]]:
