@@ -41,7 +41,6 @@ LONGEST = (
     "test_rotation.py",
     "test_chart_permissions.py",
     "test_binding.py",
-    "test_mounted_plugin.py",
     "test_extenders.py",
     "test_faulty_plugins.py",
 )

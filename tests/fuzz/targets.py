@@ -1,6 +1,7 @@
 """What is fuzzed: everything that reads what others wrote. Each target takes any bytes, and its own errors stay inside.
 
 Whatever comes out is a bug: an error of another type, or a broken promise, as an AssertionError.
+Selectors, durations and answers of extenders are not here: tests.conformance.values and .answers compare them with Go.
 """
 
 import random
@@ -15,15 +16,14 @@ from plugins.dynamic_resources.allocation.selectors import Expression, SelectorE
 from plugins.dynamic_resources.cel.values import parse_version, quantity
 from scheduler.api.decoding import Decoder, Unreadable, convert, reread
 from scheduler.api.devices import Device, DeviceClass, ResourceClaim, ResourceSlice
-from scheduler.api.label_selectors import parse_label_selector
-from scheduler.api.objects import LabelSelector, Node, NodeSelector, Taint, Toleration
+from scheduler.api.objects import Node, Taint, Toleration
 from scheduler.api.pods.pod import Pod, decode_pod
 from scheduler.api.pods.requests import allocatable_of
 from scheduler.api.pods.tolerations import tolerates
 from scheduler.api.quantities.go_quantity import INT64_MAX, INT64_MIN, GoQuantity
 from scheduler.api.quantities.quantity import is_plain, parse_quantity, to_milli, to_value
 from scheduler.api.quota.kueue import ClusterQueue, Cohort, ResourceFlavor
-from scheduler.api.selectors import matches_any, pod_selector_keys, pod_selects, problems_of, required_terms
+from scheduler.api.selectors import pod_selector_keys, pod_selects
 from scheduler.api.storage.csi_translation import TranslationError, inline_handle, plugin_of, translated
 from scheduler.api.storage.volumes import PersistentVolume
 from scheduler.api.unstructured import Unstructured, unstructured_hook
@@ -32,8 +32,6 @@ from scheduler.api.wording.folding import fold, unfolded
 from scheduler.api.wording.text import to_json
 from scheduler.config.documents import Document, parse_documents
 from scheduler.config.load import config_from_dict
-from scheduler.extenders import wire
-from scheduler.framework.duration import Duration
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM
 from scheduler.framework.nodes.resources import KNOWN, STRUCTS, parse_resource
@@ -179,34 +177,6 @@ def replies(data: bytes) -> None:
         return
 
 
-_ANSWERS: Final[tuple[tuple[Callable[[bytes], object], Any], ...]] = (
-    (
-        wire.filter_result,
-        {
-            "Nodes": {"items": [{"metadata": {"name": "n1"}}]},
-            "NodeNames": ["n1", None],
-            "FailedNodes": {"n2": "no"},
-            "FailedAndUnresolvableNodes": {"n3": "never"},
-            "Error": "",
-        },
-    ),
-    (wire.priorities, [{"Host": "n1", "Score": 5}, {"host": "n2", "score": -1}]),
-    (wire.preemption_result, {"NodeNameToMetaVictims": {"n1": {"Pods": [{"UID": "u"}], "NumPDBViolations": 1}}}),
-    (wire.binding_error, {"Error": "no"}),
-)
-
-
-def extenders(data: bytes) -> None:
-    """Answers of extenders."""
-    dice = of_bytes(data)
-    read, seed = dice.choice(_ANSWERS)
-    for body in (mutated(dice, seed), data):
-        try:
-            read(body)
-        except Unreadable:
-            continue
-
-
 def _intakes() -> list[tuple[Intake[Any], Sequence[known.Json]]]:
     handlers, others, metrics = FakeHandlers(), FakeObjectHandlers(), Metrics()
     claims, budgets = "resource.k8s.io/ResourceClaim", "budgets.v1.example.com"
@@ -339,51 +309,6 @@ def quantities(data: bytes) -> None:
     assert quantity(written)
 
 
-_NAME = "abAZ09-_./ "
-
-
-def label_selectors(data: bytes) -> None:
-    """Label selectors of all kinds, valid or not."""
-    dice = of_bytes(data)
-    selector = {
-        "matchLabels": {text(dice, _NAME): text(dice, _NAME) for _ in range(dice.randint(0, 2))},
-        "matchExpressions": [_expression(dice, "In") for _ in range(dice.randint(0, 2))],
-    }
-    try:
-        parsed = parse_label_selector(convert(selector, LabelSelector))
-    except ValueError as error:
-        if type(error) is not ValueError:
-            raise
-        return
-    labels = {text(dice, _NAME): text(dice, _NAME) for _ in range(2)}
-    assert parsed.matches(labels) in (True, False)
-    assert parsed.and_also(parsed) == parsed
-
-
-def _expression(dice: random.Random, usual: str) -> known.Json:
-    operator = dice.choice((usual, "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", text(dice, _NAME)))
-    values = [text(dice, _NAME + "0123456789+-") for _ in range(dice.randint(0, 2))]
-    return {"key": text(dice, _NAME), "operator": operator, "values": dice.choice((values, values, None))}
-
-
-def node_selectors(data: bytes) -> None:
-    """Node selectors: what cannot be parsed says why, and matches nothing."""
-    dice = of_bytes(data)
-    terms = [
-        {
-            "matchExpressions": [_expression(dice, "Gt") for _ in range(dice.randint(0, 2))],
-            "matchFields": [_expression(dice, "In") for _ in range(dice.randint(0, 1))],
-        }
-        for _ in range(dice.randint(0, 2))
-    ]
-    parsed = required_terms(convert({"nodeSelectorTerms": terms}, NodeSelector))
-    labels = {text(dice, _NAME): text(dice, "0123456789+-") for _ in range(2)}
-    for term in parsed:
-        assert not (term.problems and term.matches(labels, "n"))
-        assert all(str(problem) for problem in problems_of([term]))
-    matches_any(parsed, labels, "n")
-
-
 def taints(data: bytes) -> None:
     """Taints and tolerations of any text."""
     dice = of_bytes(data)
@@ -399,18 +324,6 @@ def taints(data: bytes) -> None:
         effect=word("", "NoSchedule"),
     )
     assert tolerates(toleration, taint) in (True, False)
-
-
-def durations(data: bytes) -> None:
-    """Lengths of time: what is read can be written and read again."""
-    written = text(of_bytes(data), "0123456789.hmsnuµ+- ")
-    try:
-        parsed = Duration.parse(written)
-    except ValueError as error:
-        if type(error) is not ValueError:
-            raise
-        return
-    assert abs(Duration.parse(str(parsed)) - parsed) <= abs(parsed) * 1e-9
 
 
 def versions(data: bytes) -> None:
@@ -650,15 +563,11 @@ TARGETS: Final[dict[str, Callable[[bytes], None]]] = {
         kueue,
         bytes_as_json,
         replies,
-        extenders,
         watch_and_lists,
         watch_stream,
         http_answers,
         quantities,
-        label_selectors,
-        node_selectors,
         taints,
-        durations,
         versions,
         cel,
         config_files,
