@@ -1,5 +1,6 @@
 """Filter's answer: the feasible nodes, and the refusals of all others."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -47,13 +48,9 @@ class FilterOutcome:
     def refusals(self, state: CycleState, pod: Pod) -> Iterator[tuple[Status, Rows]]:
         """Yield each reason, and the rows that it refuses."""
         left = self.asked.copy()
-        if self.overrides:
-            left[list(self.overrides)] = False
-            rows_of: dict[int, list[int]] = {}
-            for row, status in self.overrides.items():
-                rows_of.setdefault(id(status), []).append(row)  # a status is slow to hash
-            for rows in rows_of.values():
-                yield self.overrides[rows[0]], np.array(rows, np.intp)
+        for row, status in self.overrides.items():
+            left[row] = False
+            yield status, np.array([row], np.intp)
         for step, codes in self.codes:
             refused = np.where(left, codes, 0)
             for code in np.unique(refused[refused != 0]).tolist():
@@ -62,13 +59,29 @@ class FilterOutcome:
 
     def count_into(self, diagnosis: Diagnosis, state: CycleState, pod: Pod) -> None:
         """Count the refusals by reason."""
-        for status, rows in self.refusals(state, pod):
-            diagnosis.add(status, len(rows))
+        left = self.asked.copy()
+        if self.overrides:
+            left[list(self.overrides)] = False
+            statuses = {id(status): status for status in self.overrides.values()}  # a status is slow to hash
+            for each, nodes in Counter(map(id, self.overrides.values())).items():
+                diagnosis.add(statuses[each], nodes)
+        for step, codes in self.codes:
+            refused = codes[left]
+            for code, nodes in zip(*np.unique(refused[refused != 0], return_counts=True), strict=True):
+                status = step.status(state, pod, int(code))
+                diagnosis.add(status, int(nodes))
+            left &= codes == 0
 
     def refused_with(self, code: Code, state: CycleState, pod: Pod) -> BoolColumn:
         """Return which rows were refused with a status of this code."""
-        found = np.zeros(len(self.asked), np.bool_)
-        for status, rows in self.refusals(state, pod):
-            if status.code is code:
-                found[rows] = True
+        left = self.asked.copy()
+        found = np.zeros(len(left), np.bool_)
+        if self.overrides:
+            left[list(self.overrides)] = False
+            found[[row for row, status in self.overrides.items() if status.code is code]] = True
+        for step, codes in self.codes:
+            for reason in np.unique(codes[left]).tolist():
+                if reason and step.status(state, pod, reason).code is code:
+                    found |= left & (codes == reason)
+            left &= codes == 0
         return found
