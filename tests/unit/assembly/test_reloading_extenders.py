@@ -37,35 +37,45 @@ class Connecting:
         return [extender for extender in self.made if not extender.is_closed]
 
 
-class WithExtenders(Reloading):
+class OfExtenders(Reloading):
     """An engine that follows a configuration with extenders, on nodes n0 and n1."""
+
+    backoff = 20.0
+    """Seconds after which those that wait are tried once more."""
+
+    def __init__(self, *extenders: dict[str, Any], **fields: Any) -> None:
+        super().__init__(profiles=[a_profile("one")], extenders=list(extenders), **fields)
+
+    async def use(self, *extenders: dict[str, Any], **fields: Any) -> None:
+        """Change the extenders in the file, and have it noticed."""
+        await self.change(**{"profiles": [a_profile("one")], "extenders": list(extenders), **fields})
+
+    async def try_again(self) -> None:
+        """Try those that wait once more, once their backoff is over."""
+        self.under_test.wait(self.backoff)
+        await self.under_test.schedule()
+
+    @property
+    def bound(self) -> dict[str, str]:
+        return self.under_test.world.bound
+
+
+class WithExtenders(OfExtenders):
+    """With extenders that answer as the test says."""
 
     def __init__(self, *extenders: dict[str, Any], **fields: Any) -> None:
         self.connecting = Connecting()
-        super().__init__(profiles=[a_profile("one")], extenders=list(extenders), **fields)
+        super().__init__(*extenders, **fields)
         self.under_test.see(*(a_node(f"n{number}", cpu="4", allocatable={GPU: 8}) for number in range(2)))
 
     def extender_access(self, config: Config) -> ExtenderAccess:
         self.pods = FakePods()
         return ExtenderAccess(Roster(self.connecting, Metrics(), config.extenders), self.pods)
 
-    async def use(self, *extenders: dict[str, Any], **fields: Any) -> None:
-        """Change the extenders in the file, and have it noticed."""
-        await self.change(**{"profiles": [a_profile("one")], "extenders": list(extenders), **fields})
-
     async def schedule(self, name: str, **wishes: Any) -> None:
         """Have a pod come, and try it."""
         self.under_test.see(a_pod(name, scheduler_name="one", **wishes))
         await self.under_test.schedule()
-
-    async def try_again(self) -> None:
-        """Try those that wait once more, once their backoff is over."""
-        self.under_test.wait(20)
-        await self.under_test.schedule()
-
-    @property
-    def bound(self) -> dict[str, str]:
-        return self.under_test.world.bound
 
 
 def an_entry(name: str = "a", **fields: Any) -> dict[str, Any]:

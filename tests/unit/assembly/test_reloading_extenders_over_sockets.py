@@ -20,7 +20,7 @@ from scheduler.process.metrics import Metrics
 from scheduler.testing import a_node, a_pod
 from tests.fakes import settle
 from tests.fakes.extenders import FakePods
-from tests.unit.assembly.test_reloading import Reloading, a_profile
+from tests.unit.assembly.test_reloading_extenders import OfExtenders
 from tests.unit.kube.raw_server import CLOSE, RawServer, serving
 
 PATIENCE = 10.0
@@ -42,21 +42,19 @@ def redirects(server: RawServer, code: int) -> tuple[bytes, ...]:
 ONLY_N0, ONLY_N1 = says({"NodeNames": ["n0"]}), says({"NodeNames": ["n1"]})
 
 
-class OverSockets(Reloading):
-    """An engine that follows a configuration with extenders, which are asked over HTTP, on nodes n0 and n1."""
+class OverSockets(OfExtenders):
+    """With extenders that are asked over HTTP."""
+
+    backoff = 400.0
 
     def __init__(self, *extenders: dict[str, Any], **fields: Any) -> None:
         self.budget = Budget()
-        super().__init__(profiles=[a_profile("one")], extenders=list(extenders), **fields)
+        super().__init__(*extenders, **fields)
         self.under_test.see(*(a_node(f"n{number}", cpu="64") for number in range(2)))
 
     def extender_access(self, config: Config) -> ExtenderAccess:
         connect = partial(HttpTransport, budget=self.budget, may_send=lambda: True)
         return ExtenderAccess(Roster(connect, Metrics(), config.extenders), FakePods())
-
-    async def use(self, *extenders: dict[str, Any], **fields: Any) -> None:
-        """Change the extenders in the file, and have it noticed."""
-        await self.change(**{"profiles": [a_profile("one")], "extenders": list(extenders), **fields})
 
     async def begin(self, *names: str) -> None:
         """Have pods come, and begin to try them."""
@@ -76,14 +74,8 @@ class OverSockets(Reloading):
         await self.end()
 
     async def try_again(self) -> None:
-        """Try those that wait once more, once their backoff is over."""
-        self.under_test.wait(400)
-        await self.under_test.schedule()
+        await super().try_again()
         await self.end()
-
-    @property
-    def bound(self) -> dict[str, str]:
-        return self.under_test.world.bound
 
     @property
     def free_bytes(self) -> bool:

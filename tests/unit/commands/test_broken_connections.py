@@ -3,11 +3,10 @@
 import gzip
 import json
 import tracemalloc
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -63,11 +62,27 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(credentials, "REJECTED_SECONDS", 0.01)
 
 
-@contextmanager
-def broken_where(directory: Path, script: Script) -> Iterator[str]:
-    """An API server that is well but for this; the option that leads to it."""
-    with served(directory, {**GOOD, **script}) as (_, kubeconfig):
-        yield f"--kubeconfig={kubeconfig}"
+class Ended(NamedTuple):
+    """How a command ended, and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """A command, for an API server that is well except for this."""
+
+    def of(script: Script, *command: str) -> Ended:
+        with served(tmp_path, {**GOOD, **script}) as (_, kubeconfig):
+            code = main([*command, f"--kubeconfig={kubeconfig}"])
+        return Ended(code, *capsys.readouterr())
+
+    return of
 
 
 def names_in(path: Path) -> list[str]:
@@ -75,19 +90,15 @@ def names_in(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_snapshot_whose_page_breaks_off_once_is_whole(
-    place: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_snapshot_whose_page_breaks_off_once_is_whole(place: int, tmp_path: Path, run: Run) -> None:
     first, second = a_list("Pod", named("a"), more="2"), a_list("Pod", named("b"))
     pages = (broken(first, place), first, broken(second, place), second)
     out = tmp_path / "out"
 
-    with broken_where(tmp_path, {PODS: pages}) as option:
-        code = main(["snapshot", option, f"--out={out}"])
+    code, _, err = run({PODS: pages}, "snapshot", f"--out={out}")
 
-    *retries, last = capsys.readouterr().err.splitlines()
-    assert code == 0
-    assert names_in(out) == ["a", "b", "n1"]
+    *retries, last = err.splitlines()
+    assert (code, names_in(out)) == (0, ["a", "b", "n1"])
     assert len(retries) <= 2, "on a connection that was in use before, the client asks anew by itself"
     assert all(line.startswith("listing pods: ") and line.endswith("trying again") for line in retries)
     assert "3 objects of 2 kinds" in last
@@ -97,7 +108,7 @@ def test_a_snapshot_whose_page_breaks_off_once_is_whole(
 @pytest.mark.parametrize("request_", ["GET /version", PODS, NODES])
 @pytest.mark.parametrize("is_there", [False, True])
 def test_of_a_snapshot_that_always_breaks_off_nothing_is_left(
-    request_: str, is_there: bool, place: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    request_: str, is_there: bool, place: int, tmp_path: Path, run: Run
 ) -> None:
     answers = GOOD[request_]
     last = answers[-1] if isinstance(answers, tuple) else answers
@@ -106,11 +117,9 @@ def test_of_a_snapshot_that_always_breaks_off_nothing_is_left(
     if is_there:
         out.write_text("precious")
 
-    with broken_where(tmp_path, {request_: (*before, broken(last, place))}) as option:
-        code = main(["snapshot", option, f"--out={out}", "--force"])
+    said = run({request_: (*before, broken(last, place))}, "snapshot", f"--out={out}", "--force")
 
-    said = capsys.readouterr()
-    assert (code, said.out) == (2, "")
+    assert (said.code, said.out) == (2, "")
     assert said.err.splitlines()[-1].endswith("; no snapshot was written")
     assert "Traceback" not in said.err
     assert sorted(each.name for each in tmp_path.iterdir()) == ["kubeconfig", *(["out"] if is_there else [])]
@@ -125,73 +134,60 @@ TRACE_HEAD = len(f"HTTP/1.1 200 OK\r\nContent-Length: {len(TRACE.body)}\r\n\r\n"
 
 @pytest.mark.parametrize("of_the_next", [0, 1, len(MORE) // 2, len(MORE) - 1])
 def test_a_recording_that_breaks_off_has_what_came_and_says_why_it_ended(
-    of_the_next: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    of_the_next: int, tmp_path: Path, run: Run
 ) -> None:
     place = TRACE_HEAD + len(BEGINNING + DECISIONS) + of_the_next
     out = tmp_path / "out"
 
-    with broken_where(tmp_path, {f"GET {SERVICE}/record": broken(TRACE, place)}) as option:
-        code = main(["record", option, f"--out={out}"])
+    said = run({f"GET {SERVICE}/record": broken(TRACE, place)}, "record", f"--out={out}")
 
     lines = [json.loads(line) for line in gzip.decompress(out.read_bytes()).splitlines()]
-    assert code == 0
+    assert said.code == 0
     assert [line[0] for line in lines[1:]] == ["begin", "decide", "decide", "end", "sum"]
     assert lines[-2][2].startswith("the connection to the scheduler was lost: ")
     assert is_as_recorded(str(out))
-    assert "2 decisions in 1.5 s; it ended because the connection to the scheduler was lost" in capsys.readouterr().out
+    assert "2 decisions in 1.5 s; it ended because the connection to the scheduler was lost" in said.out
 
 
 @pytest.mark.parametrize("place", [0, 20, TRACE_HEAD, TRACE_HEAD + 10])
 def test_of_a_recording_that_breaks_off_before_anything_came_nothing_is_left(
-    place: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    place: int, tmp_path: Path, run: Run
 ) -> None:
     out = tmp_path / "out"
 
-    with broken_where(tmp_path, {f"GET {SERVICE}/record": broken(TRACE, place)}) as option:
-        code = main(["record", option, f"--out={out}"])
+    said = run({f"GET {SERVICE}/record": broken(TRACE, place)}, "record", f"--out={out}")
 
-    said = capsys.readouterr()
-    assert (code, said.out) == (2, "")
+    assert (said.code, said.out) == (2, "")
     assert len(said.err.splitlines()) == 1
     assert not out.exists()
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_an_explanation_that_breaks_off_is_one_sentence(
-    place: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_explanation_that_breaks_off_is_one_sentence(place: int, run: Run) -> None:
     answer = Answer(
         body={"found": True, "state": "unschedulable", "namespace": "default", "name": "a", "more": "x" * 99}
     )
 
-    with broken_where(tmp_path, {f"GET {SERVICE}/explain": broken(answer, place)}) as option:
-        code = main(["explain", option, "a"])
+    said = run({f"GET {SERVICE}/explain": broken(answer, place)}, "explain", "a")
 
-    said = capsys.readouterr()
-    assert (code, said.out) == (2, "")
+    assert (said.code, said.out) == (2, "")
     assert said.err.startswith("cannot ask the API server: ")
     assert len(said.err.splitlines()) == 1
 
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("command", [["simulate", "--from-cluster"], ["explain", "a", "--from-cluster"]])
-def test_a_cluster_that_cannot_be_read_to_its_end_decides_nothing(
-    command: list[str], place: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    script = {NODES: broken(a_list("Node", named("n1")), place)}
+def test_a_cluster_that_cannot_be_read_to_its_end_decides_nothing(command: list[str], place: int, run: Run) -> None:
+    said = run({NODES: broken(a_list("Node", named("n1")), place)}, *command)
 
-    with broken_where(tmp_path, script) as option:
-        code = main([*command, option])
-
-    said = capsys.readouterr()
-    assert (code, said.out) == (2, "")
+    assert (said.code, said.out) == (2, "")
     assert said.err.splitlines()[-1].startswith("listing nodes: ")
     assert "Traceback" not in said.err
 
 
 @pytest.mark.parametrize("command", [["simulate", "--from-cluster"], ["explain", "a", "--from-cluster"]])
 def test_a_list_without_an_end_ends_with_the_memory(
-    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    command: list[str], run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pages_left = iter([None] * 20)
 
@@ -202,24 +198,21 @@ def test_a_list_without_an_end_ends_with_the_memory(
     monkeypatch.setattr(listing, "check_memory", check)
     endless = tuple(a_list("Pod", named("a"), more=f"{number}") for number in range(100))
 
-    with broken_where(tmp_path, {PODS: endless}) as option:
-        code = main([*command, option])
+    said = run({PODS: endless}, *command)
 
-    said = capsys.readouterr()
-    assert (code, said.out) == (2, "")
+    assert (said.code, said.out) == (2, "")
     assert said.err.splitlines()[-1].startswith("out of memory: this process may have ")
 
 
-def test_an_answer_that_unpacks_to_too_much_is_not_unpacked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_answer_that_unpacks_to_too_much_is_not_unpacked(tmp_path: Path, run: Run) -> None:
     bomb = Answer(body=gzip.compress(b" " * (200 << 20)), headers={"Content-Encoding": "gzip"})
     tracemalloc.start()
 
-    with broken_where(tmp_path, {NODES: bomb}) as option:
-        code = main(["snapshot", option, f"--out={tmp_path / 'out'}"])
+    code, _, err = run({NODES: bomb}, "snapshot", f"--out={tmp_path / 'out'}")
     _, peak = tracemalloc.get_traced_memory()
 
     tracemalloc.stop()
-    said = capsys.readouterr().err.splitlines()[-1]
+    said = err.splitlines()[-1]
     assert code == 2
     assert said.startswith("listing nodes: ")
     assert said.endswith("; no snapshot was written")

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -53,16 +54,25 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "SETTLE_SECONDS", 0.0)
 
 
-def doctor(tmp_path: Path, script: Script, *options: str) -> int:
-    with served(tmp_path, {TOKEN: A_TOKEN, **script}) as (_, kubeconfig):
-        return main(["doctor", f"--kubeconfig={kubeconfig}", *options])
+Doctor = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def doctor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Doctor:
+    """The command: its exit code, and what it prints."""
+
+    def run(script: Script, *options: str) -> tuple[int, str, str]:
+        with served(tmp_path, {TOKEN: A_TOKEN, VERSION: A_VERSION, **script}) as (_, kubeconfig):
+            code = main(["doctor", f"--kubeconfig={kubeconfig}", *options])
+        return code, *capsys.readouterr()
+
+    return run
 
 
 ODD: dict[str, Answer] = {
     "HTML": Answer(200, b"<html>Please log in"),
     "nothing": Answer(200, b""),
     "null": Answer(200, None),
-    "a number": Answer(200, b"7"),
     "a list": Answer(200, [{"found": 1}]),
     "deep lists": Answer(200, b"[" * 100_000),
     "wrong types": Answer(200, {"metadata": 7, "spec": [], "items": {"a": 1}, "status": "x", "componentconfig": 9}),
@@ -75,12 +85,9 @@ ODD: dict[str, Answer] = {
 
 
 @pytest.mark.parametrize("answer", ODD.values(), ids=ODD)
-def test_whatever_is_answered_it_costs_lines_and_nothing_else(
-    tmp_path: Path, answer: Answer, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code = doctor(tmp_path, {VERSION: A_VERSION, **dict.fromkeys(ASKED, answer)})
+def test_whatever_is_answered_it_costs_lines_and_nothing_else(answer: Answer, doctor: Doctor) -> None:
+    code, out, err = doctor(dict.fromkeys(ASKED, answer))
 
-    out, err = capsys.readouterr()
     assert code in (0, 1)
     assert "\x1b" not in out
     assert "OK       versions      API server v1.36.3" in out
@@ -88,41 +95,33 @@ def test_whatever_is_answered_it_costs_lines_and_nothing_else(
     assert "Traceback" not in err
 
 
-def test_a_list_that_never_ends_is_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_list_that_never_ends_is_left(doctor: Doctor) -> None:
     pod = {"metadata": {"name": "a", "namespace": "x"}, "spec": {"schedulerName": "loadmaster"}}
     endless = Answer(200, {"kind": "PodList", "metadata": {"continue": "more"}, "items": [pod]})
 
-    doctor(tmp_path, {VERSION: A_VERSION, "GET /api/v1/pods": endless, "GET /api/v1/nodes": endless})
-
-    assert "API server v1.36.3" in capsys.readouterr().out
+    assert "API server v1.36.3" in doctor({"GET /api/v1/pods": endless, "GET /api/v1/nodes": endless})[1]
 
 
-def test_a_scheduler_that_hangs_costs_its_own_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    doctor(tmp_path, {VERSION: A_VERSION, f"{PROXY}/metrics": HANGS, f"{PROXY}/configz": HANGS})
+def test_a_scheduler_that_hangs_costs_its_own_lines(doctor: Doctor) -> None:
+    _, out, _ = doctor({f"{PROXY}/metrics": HANGS, f"{PROXY}/configz": HANGS})
 
-    assert "cannot ask the API server: no answer within 0.2 s" in " ".join(capsys.readouterr().out.split())
+    assert "cannot ask the API server: no answer within 0.2 s" in " ".join(out.split())
 
 
 @pytest.mark.parametrize("code", [401, 403])
-def test_an_api_server_that_does_not_know_the_user_is_exit_code_2(
-    tmp_path: Path, code: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert doctor(tmp_path, {VERSION: status(code, "who?")}) == 2
-    assert capsys.readouterr().err == f"asking the API server: {code}: who?\n"
+def test_an_api_server_that_does_not_know_the_user_is_exit_code_2(code: int, doctor: Doctor) -> None:
+    assert doctor({VERSION: status(code, "who?")}) == (2, "", f"asking the API server: {code}: who?\n")
 
 
-def test_names_that_cannot_be_are_all_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = ("--service=A B", "--service-namespace=x/y", "--metrics-reader=prometheus")
+def test_names_that_cannot_be_are_all_told_at_once(doctor: Doctor) -> None:
+    code, _, err = doctor({}, "--service=A B", "--service-namespace=x/y", "--metrics-reader=prometheus")
 
-    assert doctor(tmp_path, {}, *options) == 2
-
-    assert len(capsys.readouterr().err.splitlines()) == 3
+    assert (code, len(err.splitlines())) == (2, 3)
 
 
-def test_as_json_it_has_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    doctor(tmp_path, {VERSION: A_VERSION}, "--output=json")
+def test_as_json_it_has_the_same(doctor: Doctor) -> None:
+    document: dict[str, Any] = json.loads(doctor({}, "--output=json")[1])
 
-    document: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert (document["namespace"], document["service"]) == ("kube-system", "loadmaster")
     assert {each["level"] for each in document["findings"]} <= {"ok", "warning", "problem", "unknown"}
 

@@ -7,7 +7,7 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -37,6 +37,19 @@ def files(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.fixture
+def shown(files: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """What is printed of the pod, on a terminal if there is an environment."""
+
+    def show(**environment: str) -> str:
+        if environment:
+            be_a_terminal(monkeypatch, **environment)
+        assert main(["explain", "shop/web", "--from", files]) == 0
+        return capsys.readouterr().out
+
+    return show
+
+
 def be_a_terminal(monkeypatch: pytest.MonkeyPatch, **environment: str) -> None:
     """Let standard output, as it is captured, say that it is a terminal."""
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
@@ -45,68 +58,42 @@ def be_a_terminal(monkeypatch: pytest.MonkeyPatch, **environment: str) -> None:
         monkeypatch.setenv(name, value)
 
 
-def shown(files: str, capsys: pytest.CaptureFixture[str]) -> str:
-    assert main(["explain", "shop/web", "--from", files]) == 0
-    return capsys.readouterr().out
-
-
 def width_of(output: str) -> int:
     """Of the widest line that is no command: those are not broken."""
     return max(len(line) for line in COLOURS.sub("", output).splitlines() if not line.startswith("      kubectl "))
 
 
-def test_in_a_pipe_there_are_no_colours_and_lines_are_of_100_characters(
-    files: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    output = shown(files, capsys)
+def test_in_a_pipe_there_are_no_colours_and_lines_are_of_100_characters(shown: Callable[..., str]) -> None:
+    output = shown()
 
     assert "\x1b" not in output
     assert 80 < width_of(output) <= 100
 
 
-def test_on_a_terminal_there_are_colours(
-    files: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    be_a_terminal(monkeypatch)
-
-    output = shown(files, capsys)
+def test_on_a_terminal_there_are_colours(shown: Callable[..., str]) -> None:
+    output = shown(TERM="xterm")
 
     assert output.startswith("\x1b[1mshop/web\x1b[0m  ")
     assert COLOURS.sub("", output).isascii()
 
 
-@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
-def test_who_wants_no_colours_gets_none(
-    files: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str, value: str
-) -> None:
-    be_a_terminal(monkeypatch, **{name: value})
-
-    assert "\x1b" not in shown(files, capsys)
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_who_wants_no_colours_gets_none(environment: dict[str, str], shown: Callable[..., str]) -> None:
+    assert "\x1b" not in shown(**environment)
 
 
 @pytest.mark.parametrize(
     ("columns", "widest"),
-    [("1", 40), ("40", 40), ("72", 72), ("80", 80), ("120", 120), ("1000000", 400), ("1" * 30, 400)],
+    [
+        *(("1", 40), ("40", 40), ("72", 72), ("80", 80), ("120", 120), ("1000000", 400), ("1" * 30, 400)),
+        *((none, 100) for none in ("0", "-5", "wide", "", "\uff11\uff12")),
+    ],
 )
-def test_lines_are_as_wide_as_the_terminal(
-    files: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str, widest: int
-) -> None:
-    be_a_terminal(monkeypatch, COLUMNS=columns)
-
-    output = shown(files, capsys)
+def test_lines_are_as_wide_as_the_terminal(columns: str, widest: int, shown: Callable[..., str]) -> None:
+    output = shown(COLUMNS=columns)
 
     assert width_of(output) <= widest
-    command = f"      kubectl label node n1 {LABEL}={VALUE}"
-    assert command in COLOURS.sub("", output).splitlines()
-
-
-@pytest.mark.parametrize("columns", ["0", "-5", "wide", "", "\uff11\uff12"])
-def test_a_width_that_is_none_does_no_harm(
-    files: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str
-) -> None:
-    be_a_terminal(monkeypatch, COLUMNS=columns)
-
-    assert width_of(shown(files, capsys)) <= 100
+    assert f"      kubectl label node n1 {LABEL}={VALUE}" in COLOURS.sub("", output).splitlines()
 
 
 def test_the_width_is_that_of_the_moment(monkeypatch: pytest.MonkeyPatch) -> None:
