@@ -50,7 +50,7 @@ class PodNominator(Protocol):
         """Return the highest of these numbers when a pod was nominated to its node; 0 if it is not nominated."""
 
     def has_gained(self, uid: str) -> bool:
-        """Say whether any pod is gone yet that was evicted for one of these first."""
+        """Say whether any pod is gone yet that was evicted for one of these, and for no more important one before."""
 
     def nominated_pods(self, node_name: str) -> Collection[Pod]:
         """Return the pods nominated to a node, in the order of their nominations."""

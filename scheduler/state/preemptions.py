@@ -170,10 +170,11 @@ class Preemptions(preemptions.Preemptions):
 
     def _lost_its_node(self, uid: str) -> None:
         self._leaving.discard(uid)
-        waiting = tuple(self._of_victim.pop(uid, {}).values())
-        if waiting and waiting[0].keeps:  # the first that began
-            self._nominator.gain([pod.uid for pod in waiting[0].pods])
-        for preemption in waiting:
+        highest = -inf
+        for preemption in self._of_victim.pop(uid, {}).values():  # the first that began first
+            if preemption.keeps and preemption.pods[0].priority >= highest:
+                self._nominator.gain([pod.uid for pod in preemption.pods])
+            highest = max(highest, preemption.pods[0].priority)
             preemption.victims.discard(uid)
             preemption.others.discard(uid)
             if preemption.is_due:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 import msgspec
+import pytest
 
 from scheduler.api.pods.pod import Pod
 from scheduler.framework.groups.pod_groups import GroupKey
@@ -58,6 +59,22 @@ def test_while_victims_leave_their_nodes_are_kept_for_the_preemptor() -> None:
 
     assert set(stage.nominator.kept) == {each.uid for each in stage.members}
     assert set(stage.preemptions.leaving()) == {each.uid for each in stage.victims}
+
+
+@pytest.mark.parametrize(("priority", "gains"), [(-5, True), (5, False)])
+def test_a_preemptor_gains_nothing_where_a_victim_went_for_a_more_important_pod_before(
+    priority: int, gains: bool
+) -> None:
+    stage = Stage()
+    before, member = a_pod("before", priority=priority), stage.members[0]
+    stage.preemptions.withdraw(GROUP)
+    stage.preemptions.begin(before.uid, [before], stage.victims[:1], keeps=False)
+    stage.preemptions.begin(GROUP, stage.members, stage.victims, keeps=True)
+
+    stage.gone(stage.victims[0])
+    assert stage.nominator.has_gained(member.uid) is gains
+    stage.gone(stage.victims[1])
+    assert stage.nominator.has_gained(member.uid)
 
 
 def test_when_the_last_victim_is_gone_all_pods_are_tried() -> None:
