@@ -74,16 +74,15 @@ def test_verbs_on_a_resource_are_explained_together_only_for_the_same_plugins() 
     ]
 
 
-def test_a_verb_without_a_reason_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(REASONS, (("", "nodes"), ("list", "watch")))
+def test_a_verb_without_a_reason_is_an_error_and_so_is_a_reason_for_what_nobody_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.delitem(REASONS, (("", "nodes"), ("list", "watch")))
+        with pytest.raises(LookupError, match="nodes"):
+            needs()
 
-    with pytest.raises(LookupError, match="nodes"):
-        needs()
-
-
-def test_a_reason_for_what_nobody_does_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(REASONS, (("", "secrets"), ("get",)), "curiosity")
-
     with pytest.raises(LookupError, match="secrets"):
         needs()
 

@@ -75,16 +75,6 @@ def install(place: Path, package: str, entry_points: dict[str, str], **modules: 
 # Files.
 
 
-def test_a_plugin_is_loaded_from_a_file_in_the_directory_that_a_flag_names(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(MINE)
-    registry = PluginRegistry(IN_TREE, directories=[str(tmp_path)])
-
-    registry.load(PluginRequest())
-
-    assert names(registry) == {"Mine"}
-    assert registry.loaded.origins["Mine"] == f"{tmp_path}/mine.py:4"
-
-
 def test_the_configuration_names_directories_too(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(MINE)
     config = tmp_path / "config.yaml"
@@ -369,6 +359,7 @@ def test_what_was_prepared_is_what_is_loaded(tmp_path: Path) -> None:
     registry.load(PluginRequest())
 
     assert names(registry) == {"Mine"}
+    assert registry.loaded.origins["Mine"] == f"{tmp_path}/mine.py:4"
 
 
 async def test_a_reload_is_prepared_while_others_go_on(tmp_path: Path) -> None:

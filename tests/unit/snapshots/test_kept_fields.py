@@ -22,8 +22,6 @@ from tests.reference.plugin_page import struct_in
 
 READER = Path(__file__).parents[3] / "docs" / "examples" / "snapshot-reader.yaml"
 
-KINDS_BY_NAME = {kind.name: kind for kind in KINDS}
-
 NOT_KEPT = {
     "status.conditions.message": "a text that decides nothing",
     "status.devices.conditions.message": "likewise",
@@ -83,10 +81,11 @@ def test_no_field_is_kept_in_which_secrets_are() -> None:
         assert not fields_of(kind).keys() & SECRETS, kind
 
 
-def test_the_kinds_that_count_for_new_pods_are_there() -> None:
+def test_the_kinds_and_annotations_that_new_pods_evictions_and_groups_read_are_kept() -> None:
     labels = {kind.name if kind.api_version == "v1" else f"{kind.name} ({kind.api_version})" for kind in KINDS}
 
-    assert labels >= USED
+    assert labels >= {*USED, CRON_JOB}
+    assert {field.encode_name for field in msgspec.structs.fields(ServerAnnotations)} <= ANNOTATIONS.keys()
 
 
 def test_the_kinds_have_no_fields_that_they_do_not_have_in_kubernetes() -> None:
@@ -105,13 +104,6 @@ def test_nothing_is_listed_that_nobody_has() -> None:
             to_do += [field.kind for field in fields_of(kind).values() if field.kind]
 
     assert reached == FIELDS.keys()
-
-
-def test_what_evictions_and_groups_read_is_kept() -> None:
-    read = {field.encode_name for field in msgspec.structs.fields(ServerAnnotations)}
-
-    assert read <= ANNOTATIONS.keys()
-    assert f"{KINDS_BY_NAME['CronJob'].name} ({KINDS_BY_NAME['CronJob'].api_version})" == CRON_JOB
 
 
 def test_what_decides_whether_a_controller_makes_pods_is_kept() -> None:
