@@ -51,13 +51,6 @@ def groups(document: Json) -> list[tuple[str, str, str]]:
     return [(each["name"], each["state"], each["text"]) for each in document["groups"]]
 
 
-def test_a_gang_that_fits_is_placed_as_a_whole() -> None:
-    document = simulated(a_node("n1", 2), a_node("n2", 2), a_group(), a_job(3))
-
-    assert all(placed(document).values())
-    assert groups(document) == [("g", "placed", "3 pods are needed at once: 3 of 3 get a node")]
-
-
 def test_a_gang_that_does_not_fit_takes_no_room_from_others() -> None:
     document = simulated(a_node("n1", 2), a_group(), *(member(f"m{i}") for i in range(3)), a_pod("other", 2))
 
@@ -101,18 +94,14 @@ def test_members_that_come_beyond_the_minimum_are_placed_as_they_fit() -> None:
     assert groups(document) == [("g", "partly placed", expected)]
 
 
-def test_a_new_group_has_the_priority_of_its_class_and_preempts_by_it() -> None:
-    important = {"kind": "PriorityClass", "apiVersion": "scheduling.k8s.io/v1", "metadata": {"name": "i"}, "value": 9}
-    gates = f"{GATES},WorkloadAwarePreemption=true"
+IMPORTANT = {"kind": "PriorityClass", "apiVersion": "scheduling.k8s.io/v1", "metadata": {"name": "i"}, "value": 9}
 
+
+def test_a_new_group_has_the_priority_of_its_class_and_preempts_by_it() -> None:
     document = simulated(
-        a_node("n1", 2),
-        on("n1", "old", cpu=2),
-        important,
-        a_group(minimum=2, priorityClassName="i"),
-        member("m0", priorityClassName="i"),
-        member("m1", priorityClassName="i"),
-        gates=gates,
+        *(a_node("n1", 2), on("n1", "old", cpu=2), IMPORTANT, a_group(minimum=2, priorityClassName="i")),
+        *(member(f"m{number}", priorityClassName="i") for number in range(2)),
+        gates=f"{GATES},WorkloadAwarePreemption=true",
     )
 
     (group,) = document["groups"]
@@ -121,7 +110,6 @@ def test_a_new_group_has_the_priority_of_its_class_and_preempts_by_it() -> None:
 
 
 def test_a_tree_of_groups_has_the_priority_of_its_class_and_preempts_by_it() -> None:
-    important = {"kind": "PriorityClass", "apiVersion": "scheduling.k8s.io/v1", "metadata": {"name": "i"}, "value": 9}
     tree = {
         "apiVersion": "scheduling.k8s.io/v1alpha3",
         "kind": "CompositePodGroup",
@@ -130,7 +118,7 @@ def test_a_tree_of_groups_has_the_priority_of_its_class_and_preempts_by_it() -> 
     }
 
     document = simulated(
-        *(a_node("n1", 2), on("n1", "old", cpu=2), important, tree),
+        *(a_node("n1", 2), on("n1", "old", cpu=2), IMPORTANT, tree),
         *(a_group(name, 1, parentCompositePodGroupName="tree") for name in ("a", "b")),
         *(member(f"{name}0", name, priorityClassName="i") for name in ("a", "b")),
         gates="GenericWorkload=true,TopologyAwareWorkloadScheduling=true,CompositePodGroup=true",
@@ -147,10 +135,12 @@ def test_without_the_gates_each_pod_is_by_itself() -> None:
     assert sum(node is not None for node in placed(document).values()) == 2
 
 
-def test_groups_have_a_table_below_that_of_the_pods() -> None:
-    text = as_text(simulated(a_node("n1", 4), a_group(), a_job(3)), explain=False)
+def test_groups_that_fit_are_placed_as_a_whole_and_have_a_table_below_that_of_the_pods() -> None:
+    document = simulated(a_node("n1", 2), a_node("n2", 2), a_group(), a_job(3))
 
-    table = text.split("\n\n")[2].splitlines()
+    assert all(placed(document).values())
+    assert groups(document) == [("g", "placed", "3 pods are needed at once: 3 of 3 get a node")]
+    table = as_text(document, explain=False).split("\n\n")[2].splitlines()
     assert table[0].split() == ["GROUP", "PODS", "FITS", "MESSAGE"]
     assert table[1].split(maxsplit=4)[:4] == ["default/g", "3", "of", "3"]
 

@@ -21,12 +21,9 @@ def notes(*objects: Any) -> list[str]:
 
 
 def test_new_pods_of_a_namespace_with_a_quota_are_counted() -> None:
-    assert notes(a_pod("a"), a_pod("b"), a_quota()) == [
+    assert notes(a_pod("a"), a_pod("b"), a_quota(), a_quota("other")) == [
         f"ResourceQuotas of default are not applied to 2 new pods: {END}"
     ]
-
-
-def test_quotas_of_other_namespaces_do_not_matter() -> None:
     assert notes(a_pod("a"), a_quota("other")) == []
 
 

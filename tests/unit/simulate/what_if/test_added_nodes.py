@@ -32,27 +32,20 @@ def added(*objects: Json, number: int = 1, like: str = "n1") -> Any:
     return [node for node in cluster.nodes if node.name in names]
 
 
-def test_they_have_new_names_and_the_labels_of_the_model() -> None:
-    labels = {"pool": "a", "topology.example.com/node": "n1"}
+def test_they_have_new_names_and_the_labels_of_the_model_and_in_these_its_name_unless_others_have_it_too() -> None:
+    labels = {"pool": "n1", "disk": "a", "topology.example.com/node": "n1"}
 
-    first, second = added(a_node("n1", zone="z", labels=labels), a_node("n1-added-1"), number=2)
+    first, second = added(a_node("n1", zone="z", labels=labels), a_node("n1-added-1", labels={"pool": "n1"}), number=2)
 
     assert (first.name, second.name) == ("n1-added-2", "n1-added-3")
     assert first.labels == {
         "kubernetes.io/hostname": "n1-added-2",
         "topology.kubernetes.io/zone": "z",
-        "pool": "a",
+        "pool": "n1",
+        "disk": "a",
         "topology.example.com/node": "n1-added-2",
     }
     assert first.metadata.uid != second.metadata.uid
-
-
-def test_a_label_that_other_nodes_have_too_is_no_name() -> None:
-    (node,) = added(
-        a_node("gpu", labels={"pool": "gpu", "disk": "gpu"}), a_node("n2", labels={"pool": "gpu"}), like="gpu"
-    )
-
-    assert (node.labels["pool"], node.labels["disk"]) == ("gpu", "gpu-added-1")
 
 
 @pytest.mark.parametrize(
@@ -100,12 +93,15 @@ def test_only_pods_that_each_node_has_come_with_them_and_take_their_room() -> No
     assert document["whatIf"]["added"] == {"like": "n1", "nodes": ["n1-added-1"], "without": {}}
 
 
-def test_the_pods_of_a_new_daemon_set_wait_for_them_too() -> None:
+@pytest.mark.parametrize(("remove", "nodes"), [((), ["n1", "n1-added-1", "n1-added-2"]), (("n1",), ["n1-added-1"])])
+def test_the_pods_of_a_new_daemon_set_wait_for_them_too_also_where_the_model_goes(
+    remove: tuple[str, ...], nodes: list[str]
+) -> None:
     daemons = a_workload("DaemonSet", "d", a_spec())
 
-    pods = asked(a_node("n1"), daemons, add=2, like="n1")["pods"]
+    pods = asked(a_node("n1"), daemons, add=1 if remove else 2, like="n1", remove=remove)["pods"]
 
-    assert sorted(pod["node"] for pod in pods) == ["n1", "n1-added-1", "n1-added-2"]
+    assert sorted(pod["node"] for pod in pods) == nodes
 
 
 def test_they_take_as_many_volumes_as_the_model() -> None:
@@ -145,14 +141,6 @@ def test_a_node_may_be_replaced_by_others_like_it() -> None:
     web = on("n1", "web", "ReplicaSet", "web")
 
     assert placed(asked(a_node("n1"), web, add=1, like="n1", remove=("n1",))) == {"default/web": "n1-added-1"}
-
-
-def test_the_pods_of_a_new_daemon_set_come_also_where_the_model_goes() -> None:
-    daemons = a_workload("DaemonSet", "d", a_spec())
-
-    pods = asked(a_node("n1"), daemons, add=1, like="n1", remove=("n1",))["pods"]
-
-    assert [pod["node"] for pod in pods] == ["n1-added-1"]
 
 
 def others(*objects: Json) -> list[Json]:

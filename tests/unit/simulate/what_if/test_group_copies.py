@@ -55,28 +55,31 @@ def test_a_gang_has_as_many_pods_as_it_needs() -> None:
     assert (told["groupSize"], told["placed"], told["nodes"]) == (3, 2, {"n1": 6})
 
 
-def test_groups_of_scheduler_plugins_of_annotations_and_of_workloads_are_copied_too() -> None:
-    group = {
-        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
-        "kind": "PodGroup",
-        "metadata": {"name": "g"},
-        "spec": {"minMember": 3},
-    }
+SIZED: Json = {"loadmaster.dev/pod-group": "g", "loadmaster.dev/pod-group-min-available": "3"}
+OLD: Json = {
+    "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+    "kind": "PodGroup",
+    "metadata": {"name": "g"},
+    "spec": {"minMember": 3},
+}
+
+
+@pytest.mark.parametrize(
+    ("groups", "metadata"),
+    [
+        pytest.param([OLD], {"labels": {"scheduling.x-k8s.io/pod-group": "g"}}, id="scheduler-plugins"),
+        pytest.param([], {"annotations": SIZED}, id="annotations"),
+        pytest.param([], {"annotations": {"loadmaster.dev/gang": "owner"}}, id="a workload"),
+    ],
+)
+def test_groups_of_others_are_copied_too(groups: list[Json], metadata: Json) -> None:
     job = a_workload("Job", "j", a_spec(), "batch/v1", parallelism=3)
-    labelled = {**job, "spec": {**job["spec"], "template": {**job["spec"]["template"]}}}
-    labelled["spec"]["template"]["metadata"] = {"labels": {"scheduling.x-k8s.io/pod-group": "g"}}
-    of_us = {"loadmaster.dev/pod-group": "g", "loadmaster.dev/pod-group-min-available": "3"}
-    annotated = {**job, "spec": {**job["spec"], "template": {**job["spec"]["template"]}}}
-    annotated["spec"]["template"] = {**annotated["spec"]["template"], "metadata": {"annotations": of_us}}
+    job["spec"]["template"]["metadata"] = metadata
 
-    owned = {**job, "spec": {**job["spec"], "template": {**job["spec"]["template"]}}}
-    owned["spec"]["template"]["metadata"] = {"annotations": {"loadmaster.dev/gang": "owner"}}
+    cluster = cluster_with(a_node("n1", 7), *groups, job)
+    told = answered(cluster, Questions(fill=True), OURS, PLUGINS)["whatIf"]["copies"]
 
-    for objects in ((group, labelled), (annotated,), (owned,)):
-        cluster = cluster_with(a_node("n1", 7), *objects)
-        told = answered(cluster, Questions(fill=True), OURS, PLUGINS)["whatIf"]["copies"]
-
-        assert (told["groupSize"], told["placed"], told["nodes"]) == (3, 2, {"n1": 6})
+    assert (told["groupSize"], told["placed"], told["nodes"]) == (3, 2, {"n1": 6})
 
 
 def test_it_is_said_that_each_copy_is_a_group() -> None:

@@ -25,7 +25,6 @@ def written(folder: Path, *objects: Json) -> str:
     ("options", "problems"),
     [
         (["--count", "-1"], ["--count -1: must be at least 1"]),
-        (["--count", "0"], ["--count 0: must be at least 1"]),
         (["--count", "many"], ["--count many: expected a number"]),
         (["--count", "1" * 5000], ["a simulation takes 100,000 at most"]),
         (["--count", "100001"], ["--count 100001: a simulation takes 100,000 at most"]),
