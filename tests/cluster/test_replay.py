@@ -2,54 +2,25 @@
 
 import gzip
 import json
-import random
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from scheduler.__main__ import main
-from tests.cluster.devices import a_claim, device_class, devices_on
-from tests.cluster.extender_server import ExtenderServer, Slow
-from tests.cluster.loadmaster import install_rbac, node_of
+from tests.cluster.loadmaster import node_of
 from tests.cluster.proxied import asker, proxied
-from tests.cluster.test_volumes import a_class, a_volume
-from tests.controlplane import ApiError, Client, Component, ControlPlane, Settings, a_node, a_pod, condition, wait_until
+from tests.controlplane import ApiError, Client, Component, ControlPlane, a_node, a_pod, condition, wait_until
 from tests.controlplane.client import Object
 
 NAMESPACE: Final = "busy"
 NODES: Final = 24
 PODS: Final = 300
-ASKED_ABOUT: Final = 20
-"""Pods about which the extender is asked."""
-
-BADGE: Final = "extender.example.com/badge"
-CONFIG: Final = """\
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-loadmaster: {{seed: {seed}}}
-extenders:
-- urlPrefix: {url}/moody
-  filterVerb: filter
-  prioritizeVerb: prioritize
-  preemptVerb: preempt
-  weight: 3
-  nodeCacheCapable: true
-  managedResources: [{{name: {badge}, ignoredByScheduler: true}}]
-"""
-
-
-@pytest.fixture(scope="module")
-def own() -> Iterator[ControlPlane]:
-    """With controllers, for volumes."""
-    with ControlPlane(Settings(controller_manager=True, kwok=True)) as controlplane:
-        install_rbac(controlplane)
-        yield controlplane
 
 
 @pytest.fixture(scope="module")
@@ -61,34 +32,8 @@ def admin(own: ControlPlane) -> Iterator[Client]:
 
 
 @pytest.fixture(scope="module")
-def extender() -> Iterator[ExtenderServer]:
-    """Answers with a mood, and not at once: others are decided meanwhile."""
-    chance = random.Random(5)
-
-    def filtered(question: Object) -> Any:
-        mood = chance.choice((0.0, 0.5, 1.0))
-        left = [name for name in question["NodeNames"] if chance.random() < mood]
-        refused = {name: "not in the mood" for name in question["NodeNames"] if name not in left}
-        return Slow(0.1, {"NodeNames": left, "FailedNodes": refused})
-
-    def rated(question: Object) -> Any:
-        return Slow(0.1, [{"Host": name, "Score": chance.randrange(11)} for name in question["NodeNames"]])
-
-    with ExtenderServer() as server:
-        server.script |= {"moody/filter": filtered, "moody/prioritize": rated}
-        yield server
-
-
-@pytest.fixture(scope="module")
-def config(extender: ExtenderServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("config") / "config.yaml"
-    path.write_text(CONFIG.format(seed=1, url=extender.url, badge=BADGE))
-    return path
-
-
-@pytest.fixture(scope="module")
-def loadmaster(own: ControlPlane, admin: Client, config: Path, address: str) -> Iterator[Component]:
-    with proxied(own, admin, address, f"--config={config}") as process:
+def loadmaster(own: ControlPlane, admin: Client, address: str) -> Iterator[Component]:
+    with proxied(own, admin, address) as process:
         yield process
 
 
@@ -131,12 +76,6 @@ def pods_of_many_kinds() -> Iterator[Object]:
         yield a_pod(f"pod-{number}", cpu=cpu, labels={"app": app}, **more)
 
 
-def asked_about(number: int) -> Object:
-    """Some of them need room to be made, which the extender agrees to."""
-    more: Object = {"priorityClassName": "urgent"} if number % 4 == 0 else {}
-    return a_pod(f"badge-{number}", cpu="2" if more else "100m", resources={BADGE: "1"}, **more)
-
-
 def was_tried(pod: Object) -> bool:
     """Whether a pod has a node, or the scheduler has said why not."""
     told = condition(pod, "PodScheduled")
@@ -161,30 +100,10 @@ def test_what_a_running_scheduler_decides_is_decided_again(
     path = tmp_path / "busy.trace"
     urgent = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent"}}
     admin.create({**urgent, "value": 1000})
-    with ExitStack() as stack:
-        stack.enter_context(device_class(admin, "gpu"))
-        stack.enter_context(devices_on(admin, "node-1", [{"name": f"gpu-{i}"} for i in range(3)]))
-        admin.create(a_class("local", "kubernetes.io/no-provisioner"))
-        process = stack.enter_context(recording(path, user))
+    with recording(path, user) as process:
         wait_until(lambda: path.exists() and path.stat().st_size > 0, 20, "the recording has begun")
 
-        for name in ("one", "two", "three", "four"):
-            exactly = {"deviceClassName": "gpu"}
-            admin.create(a_claim(name, {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}), NAMESPACE)
-            claims = [{"name": "gpu", "resourceClaimName": name}]
-            admin.create(a_pod(f"gpu-{name}", resourceClaims=claims), NAMESPACE)
-            admin.create(a_pod(f"gpu-{name}-too", resourceClaims=claims), NAMESPACE)
-        for i in range(3):
-            admin.create(a_volume(f"disk-{i}", "local", f"node-{i}", None))
-            asked = {"accessModes": ["ReadWriteOnce"], "storageClassName": "local"}
-            claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": f"data-{i}"}}
-            resources = {"requests": {"storage": "1Gi"}}
-            admin.create({**claim, "spec": {**asked, "resources": resources}}, NAMESPACE)
-            volume = {"name": "data", "persistentVolumeClaim": {"claimName": f"data-{i}"}}
-            admin.create(a_pod(f"disk-{i}", volumes=[volume]), NAMESPACE)
-        admin.create_many(map(asked_about, range(ASKED_ABOUT)), NAMESPACE)
         admin.create_many(pods_of_many_kinds(), NAMESPACE)
-        wait_until(lambda: node_of(admin.get("Pod", "disk-2", NAMESPACE)), 20, "a pod with a volume is bound")
         admin.patch("Node", "node-5", {"spec": {"unschedulable": True}})
         gates = [f"pod-{number}" for number in range(3, PODS, 10)]
         for name in gates:
@@ -211,4 +130,3 @@ def test_what_a_running_scheduler_decides_is_decided_again(
     texts = json.dumps(recorded)
     assert "preemption: " in texts
     assert any(decision[7] for decision in recorded), "room was made for some"
-    assert "not in the mood" in texts
