@@ -136,9 +136,8 @@ class Ledger:
 
     def used(self, name: str, tree: ShareTree | None = None) -> dict[str, int]:
         """Return what pods with a node use of a share, by resource; `tree`: another one, in which only they count."""
-        with self.held() as own:
-            tree = tree or own
-            return {resource: tree.usage(name, resource) for resource in sorted(tree.resources_of(name))}
+        tree = tree or self.tree
+        return {resource: tree.held(name, resource) for resource in sorted(tree.resources_of(name))}
 
     def counted(
         self, usages: "Collection[tuple[str, Hashable, Usage]]", changed: Mapping[str, Share] | None = None

@@ -214,9 +214,8 @@ def _running(ledger: Ledger, share: str, *, reserved: bool = False) -> Mapping[s
     """
     running: dict[str, float] = {}
     for key in ledger.tree.resources:
-        resource, amount = ledger.resource_of(key), ledger.tree.used_by_own_pods(share, key)
-        if not reserved:
-            amount -= ledger.tree.usage(share, key) - ledger.tree.held(share, key)
+        resource, tree = ledger.resource_of(key), ledger.tree
+        amount = (tree.used_by_own_pods if reserved else tree.held_by_own_pods)(share, key)
         if amount:
             running[resource] = running.get(resource, 0) + (amount / 1000 if resource == CPU else amount)
     return running

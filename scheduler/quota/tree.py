@@ -54,7 +54,7 @@ class _Account:
 
         self.usage = 0
         self.reserved = 0
-        """The part of the usage of its own pods that these do not hold yet."""
+        """The part of the usage that no pod holds yet, there or below."""
 
     @property
     def lent(self) -> int:
@@ -65,6 +65,15 @@ class _Account:
     def at_parent(self) -> int:
         """The part of the usage that counts against the parent."""
         return max(0, self.usage - self.local)
+
+    @property
+    def held(self) -> int:
+        """The usage as it would be without reservations."""
+        return self.usage - self.reserved
+
+    @property
+    def held_at_parent(self) -> int:
+        return max(0, self.held - self.local)
 
 
 class ShareTree:
@@ -155,14 +164,14 @@ class ShareTree:
             return False
         self.shares[share.name] = share
         for resource in resources_of(share):
-            name, more = share.name, 0
+            name = share.name
             while name:
                 account = self._accounts[name][resource]
-                seen, at_parent = (account.lent, account.local + account.kept), account.at_parent
+                seen = account.lent, account.local + account.kept
+                at_parent, held = account.at_parent, account.held_at_parent
                 self._set_quota(name, resource)
-                account.usage += more
-                more = account.at_parent - at_parent
-                if not more and (account.lent, account.local + account.kept) == seen:
+                _add(account.parent, account.at_parent - at_parent, account.held_at_parent - held)
+                if (account.lent, account.local + account.kept) == seen:
                     break
                 name = self.shares[name].parent
         return True
@@ -201,6 +210,9 @@ class ShareTree:
         for resource, amount in amounts.items():
             account = accounts.get(resource)
             while account is not None and amount:
+                if account.reserved:
+                    _add(account, amount, amount)
+                    break
                 local, before = account.local, account.usage
                 account.usage = after = before + amount
                 amount = (after - local if after > local else 0) - (before - local if before > local else 0)
@@ -212,15 +224,13 @@ class ShareTree:
     def reserve(self, name: str, amounts: Mapping[str, int], sign: int = 1) -> None:
         """Add to the usage of a share what its pods do not hold yet, or take it off: 1 or -1."""
         accounts = self._accounts[name]
+        self._borrowers.clear()
         for resource, amount in amounts.items():
-            if resource in accounts:
-                accounts[resource].reserved += sign * amount
-        self.add(name, amounts if sign > 0 else {resource: -amount for resource, amount in amounts.items()})
+            _add(accounts.get(resource), sign * amount, 0)
 
     def held(self, name: str, resource: str) -> int:
-        """Return the usage of a share without the reservations of its own pods."""
-        account = self._account(name, resource)
-        return account.usage - account.reserved
+        """Return the usage of a share as it would be without reservations."""
+        return _saturated(self._account(name, resource).held)
 
     def usage(self, name: str, resource: str) -> int:
         """Return what counts against a share's quota: of a parent, what its children use beyond their local quotas."""
@@ -230,6 +240,11 @@ class ShareTree:
         """Return what the pods of a share use of it themselves, without those of its children."""
         below = (self._account(each, resource) for each in self.children[name])
         return self._account(name, resource).usage - sum(each.at_parent for each in below)
+
+    def held_by_own_pods(self, name: str, resource: str) -> int:
+        """Return the same without reservations."""
+        below = (self._account(each, resource) for each in self.children[name])
+        return self._account(name, resource).held - sum(each.held_at_parent for each in below)
 
     def quota(self, name: str, resource: str) -> int:
         """Return the guarantee of a share and its descendants together, without what these do not lend."""
@@ -360,10 +375,20 @@ class ShareTree:
             if borrows > 0 and self.children[each]:
                 left += [(child, borrows) for child in self.children[each]]
             elif borrows > 0:
-                found[each] = min(borrows, account.usage - account.reserved - account.quota)
+                found[each] = min(borrows, account.held - account.quota)
         holding = ((each, amount) for each, amount in found.items() if amount > 0)
         ordered = dict(sorted(holding, key=lambda item: (-item[1], item[0])))
         return self._borrowers.setdefault((name, resource), MappingProxyType(ordered))
+
+
+def _add(account: _Account | None, usage: int, held: int) -> None:
+    """Add to the usage from an account up, and to the part of it that pods hold."""
+    while account is not None and (usage or held):
+        at_parent, held_at_parent = account.at_parent, account.held_at_parent
+        account.usage += usage
+        account.reserved += usage - held
+        usage, held = account.at_parent - at_parent, account.held_at_parent - held_at_parent
+        account = account.parent
 
 
 def find_problems(shares: Sequence[Share]) -> dict[str, str]:

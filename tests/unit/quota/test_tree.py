@@ -161,6 +161,21 @@ def test_usage_that_is_taken_away_leaves_nothing_behind() -> None:
     assert (shares.usage("a", "cpu"), shares.usage("root", "cpu")) == (0, 0)
 
 
+def test_no_share_above_holds_what_is_only_reserved() -> None:
+    shares = tree(
+        Share(name="team", parent="root", minimum={"cpu": 4}),
+        Share(name="a", parent="team"),
+        Share(name="b", parent="team", minimum={"cpu": 1}, lending_limit={"cpu": 0}),
+    )
+
+    shares.reserve("b", {"cpu": 2})
+    shares.add("b", {"cpu": 1})
+    shares.add("a", {"cpu": 4})
+
+    assert shares.uses_more("team", ["cpu"])
+    assert not shares.holds_more("team", ["cpu"])
+
+
 amounts = st.dictionaries(st.sampled_from(("cpu", "gpu")), st.integers(0, 9) | st.just(MAX), min_size=2)
 limits: st.SearchStrategy[dict[str, int]] = st.just({}) | amounts
 versions = st.builds(
@@ -173,28 +188,38 @@ versions = st.builds(
 )
 
 
-@given(st.lists(versions, max_size=12), st.lists(st.tuples(st.sampled_from("abcd"), amounts), max_size=6))
+uses = st.lists(st.tuples(st.sampled_from("abcd"), amounts), max_size=6)
+
+
+@given(st.lists(versions, max_size=12), uses, uses)
 def test_a_tree_whose_amounts_have_changed_is_as_one_that_is_made_of_the_new_ones(
-    changes: list[Share], used: list[tuple[str, dict[str, int]]]
+    changes: list[Share], used: list[tuple[str, dict[str, int]]], reserved: list[tuple[str, dict[str, int]]]
 ) -> None:
     parents = {"a": "", "b": "a", "c": "b", "d": "a"}
     shares = {name: Share(name=name, parent=parents[name], minimum={"cpu": 1, "gpu": 1}) for name in "abcd"}
     changed = ShareTree(list(shares.values()))
+    for name, requests in reserved:
+        changed.reserve(name, requests)
     for name, requests in used:
         changed.add(name, requests)
 
     for each in changes:
         shares[each.name] = msgspec.structs.replace(each, parent=parents[each.name])
         assert changed.put(shares[each.name])
-    made = ShareTree(list(shares.values()))
+    made, without = ShareTree(list(shares.values())), ShareTree(list(shares.values()))
     for name, requests in used:
         made.add(name, requests)
+        without.add(name, requests)
+    for name, requests in reserved:
+        made.reserve(name, requests)
 
     assert changed.shares == made.shares
     for name in "abcd":
         for resource in ("cpu", "gpu"):
             for ask in (made.usage, made.quota, made.local, made.available, made.potential):
                 assert getattr(changed, ask.__name__)(name, resource) == ask(name, resource)
+            assert changed.held(name, resource) == without.usage(name, resource)
+            assert changed.held_by_own_pods(name, resource) == without.used_by_own_pods(name, resource)
 
 
 @pytest.mark.parametrize(
