@@ -14,7 +14,7 @@
                    ├─ error ─────────────────────► PreEnqueue ─► BACKOFF
                    └─ done, or deleted meanwhile ──────────────► gone
     HELD ──────────── its turn in the lane ────────────────────► IN FLIGHT
-    PENDING FOR ───┬─ space, reserved for it ─► PreEnqueue ────► ACTIVE, or BACKOFF
+    PENDING FOR ───┬─ space, reserved for it ─► PreEnqueue ────► ACTIVE
     QUOTA          ├─ evictions may help, activate ► PreEnqueue ► ACTIVE, or BACKOFF
                    └─ it asks for less, or of another quota ───► ACTIVE, or BACKOFF
     anywhere ──────── delete ──────────────────────────────────► gone

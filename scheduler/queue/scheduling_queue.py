@@ -261,10 +261,10 @@ class SchedulingQueue(Incoming):
             elif (flight := self.in_flight.get(uid)) is not None:
                 flight.own_events.append(may_help_any(FORCE_ACTIVATE))
 
-    def wake(self, key: EntityKey, label: str) -> bool:
+    def wake(self, key: EntityKey, label: str, *, at_once: bool = False) -> bool:
         """Bring a refused pod or group back as if an event called `label` helped it; return whether it has moved.
 
-        `key`: UID of a pod, also of one in a group, or the key of a group.
+        `key`: UID of a pod, also of one in a group, or the key of a group. `at_once`: in spite of backoff.
         """
         key = self._key_of_entry(key)
         group = None if isinstance(key, str) else self._entries.get(key)
@@ -272,8 +272,11 @@ class SchedulingQueue(Incoming):
             group.is_changed = True
         refused = self._refused(key)
         if refused is not None:
-            self._requeue(refused, Requeue.AFTER_BACKOFF, label)
+            self._requeue(refused, Requeue.IMMEDIATELY if at_once else Requeue.AFTER_BACKOFF, label)
             return self._refused(key) is None
+        if at_once and (waiting := self._backoff.remove(key)) is not None:
+            self._activate(waiting, label)
+            return True
         if isinstance(key, str):
             if (flight := self.in_flight.get(key)) is not None:
                 flight.own_events.append(may_help_any(label))

@@ -318,12 +318,12 @@ class Waker(PodListener, QuotaListener):
         ref = self._shares.ref(selector)
         if ref is not None:
             self._reserving.wake(ref, need, by_share=self._order.by_share)
-        if entry.key in self._pending.due:
-            return False
-        if not self._queue.wake(entry.key, label):
+        # What is reserved is kept from others: until it was tried, not until its backoff is over.
+        is_due = entry.key in self._pending.due
+        if not self._queue.wake(entry.key, label, at_once=True) and not is_due:
             self._reserving.release(entry.pod.uid)
             stuck[kind] += 1
-        return stuck[kind] < MAX_STUCK
+        return not is_due and stuck[kind] < MAX_STUCK
 
     def _first(self, kind: Hashable) -> tuple[Entry, Request] | None:
         """Return the first entry of a kind with what it needs, or the one of this key that will be tried without

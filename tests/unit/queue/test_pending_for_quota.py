@@ -47,6 +47,17 @@ def test_it_is_woken_by_quota_after_its_backoff() -> None:
     assert ("a" in pending, queue.where("a")) == (False, "backoff")
 
 
+def test_what_is_reserved_for_it_has_it_tried_at_once_where_it_waits() -> None:
+    queue, _, _ = a_queue()
+    queue.refused(large("a"), QUOTA)
+    queue.refused(large("b"), QUOTA)
+    queue.wake("b", "Retry")
+
+    assert all(queue.wake(each, "QuotaFreed", at_once=True) for each in "ab")
+
+    assert [queue.where(each) for each in "ab"] == ["active", "active"]
+
+
 def test_it_is_tried_at_once_when_it_is_activated() -> None:
     queue, _, _ = a_queue()
     queue.refused(large(), QUOTA)

@@ -197,3 +197,20 @@ def test_a_group_that_loses_a_member_has_its_space_before_a_newer_pod_and_evicts
         assert (first in life.with_node("c"), second in life.with_node("c")) == (False, True)
         assert "c/newer" not in life.with_node("c")
         assert life.victims == []
+
+
+def test_a_small_pod_does_not_wait_for_the_backoffs_of_groups_that_have_space_and_lack_nodes() -> None:
+    shares = (DeclaredShare("root", minimum={"cpu": 4}), *(a_team(name, reclaim="Any") for name in "abcd"))
+    with Life(*shares, default_preemption=False) as life:
+        life.set_node(a_node("n", cpu=4))
+        life.pod("free", "free")
+        life.pods(3, "d", wait=1)
+        for team in "abc":
+            life.group("g", 2, team)
+        for number in range(8):  # each time all are tried, and wait longer
+            life.advance(20)
+            life.set_node(a_node(f"m{number}", cpu=0))
+        small = life.pod("small", "d", wait=2)
+        life.end("d/d0", wait=5)
+
+        assert life.outcome(small).node == "n"

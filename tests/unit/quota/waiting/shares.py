@@ -11,6 +11,7 @@ from scheduler.api.objects import GroupedMeta, ObjectMeta, PodCondition, PodStat
 from scheduler.api.quota.elastic_quotas import ElasticQuota, ElasticQuotaSpec, ElasticQuotaStatus
 from scheduler.api.read_only import NOTHING
 from scheduler.framework.events import COSCHEDULING_POD_GROUP, ELASTIC_QUOTA
+from scheduler.framework.queued import Entry
 from scheduler.framework.shares import DeclaredShare
 from scheduler.testing import a_node, a_pod, an_object
 from tests.fakes import settle
@@ -85,6 +86,17 @@ class WithShares:
             tries += 1
             assert tries < 2000, "it spins"
         return tries
+
+    def begin(self, pod: fw.Pod) -> Entry:
+        """Pop a pod that is to be tried next: `finish` tries it."""
+        popped = self.engine.queue.pop_nowait()
+        assert popped is not None
+        assert popped.pod.uid == pod.uid
+        return popped
+
+    async def finish(self, popped: Entry) -> int:
+        self.engine.loop.schedule_one(popped)
+        return 1 + await self.schedule()
 
     async def end(self, *pods: fw.Pod | str) -> int:
         """Let pods be gone, as `delete` does, then try all that may be tried."""

@@ -84,12 +84,12 @@ async def test_it_takes_nothing_back_before_a_pod_was_tried_that_was_woken_for_t
     stage.under_test.see(newer(woken, preemption_policy="Never"))
     await stage.schedule()
     stage.delete("b-0")
-    assert stage.where(woken) == "backoff"
+    being_tried = stage.begin(woken)
 
     a_group(stage, "500m", "500m")
     await stage.schedule(0)
     assert stage.evicted == []
-    await stage.schedule()
+    await stage.finish(being_tried)
     assert "woken" in stage.placed
 
     await stage.after_a_look()

@@ -181,12 +181,12 @@ async def test_nobody_is_evicted_before_a_pod_was_tried_that_was_woken_for_the_s
     stage.under_test.see(newer(woken, preemption_policy="Never"))
     await stage.schedule()
     stage.delete(borrowers[0])
-    assert stage.where(woken) == "backoff"
+    being_tried = stage.begin(woken)
 
     stage.pod("taking-back", namespace="c")
     await stage.schedule(0)
     assert stage.evicted == []
-    await stage.schedule()
+    await stage.finish(being_tried)
     assert "woken" in stage.placed
 
     await stage.after_a_look()
@@ -201,12 +201,12 @@ async def test_nobody_is_evicted_because_of_what_a_more_important_pod_has_taken_
     running = stage.pods(6, node_name="n")
     woken = await stage.try_pod("woken", requests={"cpu": "2"})
     stage.delete(*running[:2])
-    assert stage.where(woken) == "backoff"
+    being_tried = stage.begin(woken)
 
     stage.pod("important", priority=5)
     stage.pod("guaranteed", namespace="b")
     await stage.schedule(0)
-    await stage.schedule()
+    await stage.finish(being_tried)
 
     assert {"important", "guaranteed"} <= set(stage.placed)
     assert stage.evicted == []
@@ -227,7 +227,7 @@ async def test_what_victims_have_left_goes_to_their_preemptor_though_more_is_res
     await stage.schedule(0)
 
     stage.delete(*borrowers)
-    assert stage.where(small) == "backoff"
+    assert stage.where(small) == "active"
     stage.pod("important", namespace="b", priority=5)
     await stage.schedule(0)
 
