@@ -117,13 +117,8 @@ async def test_a_queue_that_takes_no_pods_says_why(spec: dict[str, Any], reason:
 
 async def test_conditions_of_others_stay() -> None:
     stage = Stage()
-    other = {
-        "type": "Other",
-        "status": "True",
-        "reason": "R",
-        "message": "m",
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-    }
+    at = "2026-01-01T00:00:00Z"
+    other = {"type": "Other", "status": "True", "reason": "R", "message": "m", "lastTransitionTime": at}
     queue: Any = stage.queues.engine.objects.get(CLUSTER_QUEUE, "a")
     status = convert({"conditions": [other]}, api.ClusterQueueStatus)
     stage.queues.put(msgspec.structs.replace(queue, status=status))
@@ -151,12 +146,9 @@ async def test_a_conflict_is_tried_again_at_once(monkeypatch: pytest.MonkeyPatch
     assert (await stage.look()).keys() == {"a", "b"}
 
 
-async def test_a_queue_that_is_deleted_gets_no_write() -> None:
+async def test_a_queue_that_is_deleted_gets_no_write_and_without_the_argument_none_does() -> None:
     stage = Stage()
     stage.queues.remove(CLUSTER_QUEUE, "b")
 
     assert (await stage.look()).keys() == {"a"}
-
-
-async def test_without_the_argument_nothing_is_written() -> None:
     assert await Stage(is_on=False).look() == {}

@@ -72,18 +72,8 @@ async def test_they_show_who_borrows_who_lends_and_who_waits() -> None:
     assert shown(metrics, "borrowed") == {"company": 0, "team-a": 3, "team-b": 0}
     assert shown(metrics, "lent")["team-b"] == 2
     assert shown(metrics, "pending_pods") == {"company": 3, "team-a": 2, "team-b": 0}
+    assert shown(metrics, "pending") == {"company": 1, "team-a": 2, "team-b": 0}, "what waits below is not its own"
     assert shown(metrics, "weight") == {"company": 1.0, "team-a": 2.0, "team-b": 1.0}
-
-
-async def test_what_waits_below_a_share_is_not_its_own() -> None:
-    stage = Sharing(COMPANY, A, B)
-    stage.pods(7, "a")
-    stage.pods(1, "c")
-    await stage.schedule()
-
-    metrics = await looked(stage)
-
-    assert shown(metrics, "pending") == {"company": 1, "team-a": 2, "team-b": 0}
 
 
 async def test_the_number_of_series_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

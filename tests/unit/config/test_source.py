@@ -57,10 +57,12 @@ def tone(loaded: Loaded) -> str:
     return found
 
 
-def test_files_that_do_not_change_have_the_same_signature(files: Files) -> None:
+def test_files_that_do_not_change_have_the_same_signature_and_none_has_one(files: Files) -> None:
     files.source.load()
+    without = ConfigurationSource(RunOptions(registry=IN_TREE))
 
     assert files.source.signature() == files.source.signature()
+    assert (without.name, without.signature()) == ("", without.signature())
 
 
 def test_a_changed_configuration_and_a_changed_plugin_have_another_one(files: Files) -> None:
@@ -109,13 +111,6 @@ def test_a_link_that_points_elsewhere_is_a_change(tmp_path: Path) -> None:
     assert source.signature() != before
 
 
-def test_without_a_file_nothing_changes() -> None:
-    source = ConfigurationSource(RunOptions(registry=IN_TREE))
-
-    assert source.name == ""
-    assert source.signature() == source.signature()
-
-
 async def test_what_is_as_before_is_equal_with_the_same_classes(files: Files) -> None:
     loaded = files.source.load()
 
@@ -125,21 +120,16 @@ async def test_what_is_as_before_is_equal_with_the_same_classes(files: Files) ->
     assert again.registry["Mine"] is loaded.registry["Mine"]
 
 
-async def test_a_changed_plugin_is_another_class_and_the_old_one_goes_on(files: Files) -> None:
+async def test_a_changed_plugin_is_another_class_and_the_old_one_goes_on_also_beside_one_that_is_wrong(
+    files: Files,
+) -> None:
     loaded = files.source.load()
 
     files.write_plugin("second")
     again = await files.source.load_again(loaded.registry)
+    (files.plugins / "mine.py").write_text("class Mine(\n")
+    with pytest.raises(ConfigError, match=r"mine\.py:1"):
+        await files.source.load_again(again.registry)
 
     assert again != loaded
     assert (tone(loaded), tone(again)) == ("first", "second")
-
-
-async def test_what_is_wrong_with_a_changed_plugin_is_told_with_its_file(files: Files) -> None:
-    loaded = files.source.load()
-
-    (files.plugins / "mine.py").write_text("class Mine(\n")
-    with pytest.raises(ConfigError, match=r"mine\.py:1"):
-        await files.source.load_again(loaded.registry)
-
-    assert tone(loaded) == "first"

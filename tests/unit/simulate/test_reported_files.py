@@ -119,41 +119,24 @@ CONFIGURATIONS: Final = (
 )
 
 
-@pytest.mark.parametrize("case", SIMULATED, ids=lambda case: case.files)
+@pytest.mark.parametrize("case", [*SIMULATED, *CONFIGURATIONS], ids=lambda case: case.files)
 def test_a_reported_file_is_answered(
     case: Reported, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(FOLDER)
+    simulating = ["simulate", "--fail-if-pending", "cluster.yaml"]
 
-    code = main(["simulate", "cluster.yaml", *case.files.split(), "--fail-if-pending"])
+    code = main([*(["config", "check"] if case in CONFIGURATIONS else simulating), *case.files.split()])
 
-    said = capsys.readouterr()
-    assert (code, said.out.partition("\n")[0]) == (case.code, case.out)
-    assert_ends(said.err, case.err)
-
-
-@pytest.mark.parametrize("case", CONFIGURATIONS, ids=lambda case: case.files)
-def test_a_reported_configuration_is_read(
-    case: Reported, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(FOLDER)
-
-    code = main(["config", "check", case.files])
-
-    said = capsys.readouterr()
-    assert (code, said.out.rstrip()) == (case.code, case.out)
-    assert_ends(said.err, case.err)
+    out, err = capsys.readouterr()
+    assert (code, out.partition("\n")[0]) == (case.code, case.out)
+    assert [line[-len(end) :] for line, end in zip(err.splitlines(), case.err, strict=True)] == list(case.err)
 
 
 def test_every_reported_file_is_in_a_table() -> None:
     named = {name for case in (*SIMULATED, *CONFIGURATIONS) for name in case.files.split()}
 
     assert {path.name for path in FOLDER.iterdir()} - {"cluster.yaml"} == named
-
-
-def assert_ends(text: str, ends: tuple[str, ...]) -> None:
-    lines = text.splitlines()
-    assert [line[-len(end) :] for line, end in zip(lines, ends, strict=True)] == list(ends)
 
 
 def test_a_directory_may_have_files_that_are_no_objects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -314,16 +314,13 @@ def test_an_error_of_a_plugin_is_what_its_owner_would_read() -> None:
         assert scheduler.outcome(pod).message == "running Permit plugin \"Hold\": KeyError: 'nvidia.com/gpu'"
 
 
-def test_a_plugin_that_does_not_start_is_an_error() -> None:
+def test_a_plugin_that_does_not_start_is_an_error_and_so_are_objects_that_none_names() -> None:
     class Broken(Hold):
         def start(self, handle: fw.Handle) -> None:
             raise OSError("no such file")
 
     with pytest.raises(ConfigError, match="'Hold' did not start: OSError: no such file"), a_scheduler(Broken()):
         pass
-
-
-def test_objects_that_no_plugin_names_are_an_error() -> None:
     with a_scheduler(Hold()) as scheduler, pytest.raises(LookupError, match="no plugin names"):
         scheduler.put(TEAMS, an_object("shop"))
 
