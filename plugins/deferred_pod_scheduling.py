@@ -43,9 +43,7 @@ class DeferredPodScheduling(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlu
     def sign(self, pod: fw.Pod) -> Hashable | None:
         return None if pod.is_resize else ()
 
-    def pre_filter(
-        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
-    ) -> fw.PreFilterResult | fw.Status | None:
+    def pre_filter(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns) -> fw.Status | None:
         """Skip all other pods."""
         return None if pod.is_resize else fw.SKIP
 

@@ -32,9 +32,7 @@ class NodeName(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin, fw.Expla
         """The node that the pod names."""
         return pod.spec.node_name
 
-    def pre_filter(
-        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
-    ) -> fw.PreFilterResult | fw.Status | None:
+    def pre_filter(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns) -> fw.PreFilterResult | None:
         """Leave the named node only."""
         return fw.PreFilterResult(frozenset({pod.spec.node_name})) if pod.spec.node_name else None
 

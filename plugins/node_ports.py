@@ -42,9 +42,7 @@ class NodePorts(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin, fw.Expl
         """The pod's host ports."""
         return pod.host_ports
 
-    def pre_filter(
-        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
-    ) -> fw.PreFilterResult | fw.Status | None:
+    def pre_filter(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns) -> fw.Status | None:
         """Skip pods without host ports."""
         if not pod.host_ports:
             return fw.SKIP

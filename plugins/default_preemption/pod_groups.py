@@ -22,8 +22,7 @@ from typing import Final, TypeAlias, TypeVar
 import numpy as np
 
 from plugins.shared.eviction.budgets import Budgets
-from plugins.shared.eviction.group_units import WithoutUnits
-from plugins.shared.eviction.units import importance
+from plugins.shared.eviction.units import WithoutUnits, importance
 from scheduler import framework as fw
 from scheduler.framework.preemption.victims import Unit, group_that_goes, needed, pods_of, priority_of
 

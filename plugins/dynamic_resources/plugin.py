@@ -14,14 +14,12 @@ from plugins.dynamic_resources.allocation.searching import Searching, have_alter
 from plugins.dynamic_resources.amounts import check
 from plugins.dynamic_resources.amounts.statuses import AmountsOfClaims
 from plugins.dynamic_resources.amounts.writer import AmountsWriter
-from plugins.dynamic_resources.binding_conditions import BindingFailed, is_overdue, is_ready, needs_waiting
 from plugins.dynamic_resources.claim_state import NOTED, ClaimState, ExtendedDemand
-from plugins.dynamic_resources.claim_writer import ClaimWriter
+from plugins.dynamic_resources.claim_writer import ClaimWriter, only_for, release_of_group
 from plugins.dynamic_resources.extended.claims import extended_amounts, in_memory, is_in_memory
 from plugins.dynamic_resources.extended.resources import extended_resources_of
 from plugins.dynamic_resources.extended.writer import ExtendedClaimWriter
 from plugins.dynamic_resources.gates import OF_GROUPS, OPTIONAL_OPERATIONS, declaring, skips_operations
-from plugins.dynamic_resources.group_claims import only_for, release_of_group
 from plugins.dynamic_resources.obstacles import DeviceObstacles, elsewhere
 from plugins.dynamic_resources.pod_claims import (
     ClaimHints,
@@ -30,7 +28,7 @@ from plugins.dynamic_resources.pod_claims import (
     is_reserved_for,
     resource_claims_of,
 )
-from plugins.dynamic_resources.prebind import PreBinding
+from plugins.dynamic_resources.prebind import BindingFailed, PreBinding, is_overdue, is_ready, needs_waiting
 from plugins.node_resources.fit_hints import named_resources
 from plugins.shared.column_math import normalized
 from plugins.shared.node_matching import matching_any
@@ -176,9 +174,7 @@ class DynamicResources(
         """Pods that need no devices are alike: any node will do, with the same score. Others depend on objects."""
         return None if pod.spec.resource_claims or self._extended.classes_of(pod) else ()
 
-    def pre_filter(
-        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
-    ) -> fw.PreFilterResult | fw.Status | None:
+    def pre_filter(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns) -> fw.Status | None:
         """Skip pods that need no devices; look at the claims and their classes, and at extended resources."""
         state.write(self.name, ClaimState([], nodes))
         classes = self._extended.classes_of(pod) if self._extended.chosen else None

@@ -3,23 +3,19 @@
     for each claim of the pod's spec: allocation and reservation ─► the claim for extended resources ─► the pod's status
         ─► what the pod takes by devices, in its status ─► all devices ready ─► the pod can be bound
 
-Rule: dynamicresources/dynamicresources.go at v1.36.3 (PreBind, bindClaim, isPodReadyForBinding).
+Rule: dynamicresources/dynamicresources.go at v1.36.3 (PreBind, bindClaim, isPodReadyForBinding,
+isClaimReadyForBinding, isClaimTimeout).
 """
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
 from typing import Final
 
 from plugins.dynamic_resources.allocation.catalog import DeviceCatalog
 from plugins.dynamic_resources.amounts.writer import AmountsWriter
-from plugins.dynamic_resources.binding_conditions import (
-    BindingTimedOut,
-    is_overdue,
-    is_ready,
-    needs_waiting,
-    waiting_counted,
-)
 from plugins.dynamic_resources.claim_state import ClaimState
 from plugins.dynamic_resources.claim_writer import ClaimWriter, WriteFailed
 from plugins.dynamic_resources.extended.claims import is_in_memory
@@ -27,6 +23,7 @@ from plugins.dynamic_resources.extended.writer import ExtendedClaimWriter
 from plugins.dynamic_resources.gates import NODE_AMOUNTS
 from plugins.dynamic_resources.pod_claims import is_reserved
 from scheduler import framework as fw
+from scheduler.api.devices import DeviceCondition, DeviceResult, ResourceClaim
 
 _POLL_SECONDS: Final = 5.0
 """How often a binding that waits for devices looks at their conditions."""
@@ -116,3 +113,75 @@ class PreBinding:
                     raise BindingTimedOut(f"device binding timeout: claim={claim.metadata.name}")
                 return False
         return True
+
+
+class BindingFailed(fw.AttemptFailed):
+    """A driver says that a device will not become ready."""
+
+
+class BindingTimedOut(BindingFailed):
+    """Devices were not made ready in time."""
+
+
+def needs_waiting(claim: ResourceClaim) -> bool:
+    """Return whether any device of the claim has conditions."""
+    return any(result.binding_conditions for result in claim.results)
+
+
+def is_ready(claim: ResourceClaim) -> bool:
+    """Return whether all conditions of all devices are true. Raises BindingFailed if a failure condition is."""
+    if claim.status.allocation is None:
+        return False
+    for result in claim.results:
+        if not result.binding_conditions:
+            continue
+        conditions = _conditions_of(claim, result)
+        if conditions is None:
+            return False
+        for name in result.binding_failure_conditions or ():
+            condition = conditions.get(name)
+            if condition is not None and condition.status == "True":
+                why = f'reason={condition.reason}, message="{condition.message}"'
+                raise BindingFailed(f"device binding failed: claim={claim.metadata.name}, {why}")
+        if not all(name in conditions and conditions[name].status == "True" for name in result.binding_conditions):
+            return False
+    return True
+
+
+def is_overdue(claim: ResourceClaim, timeout: float, now: float) -> bool:
+    """Return whether the claim was allocated longer than `timeout` seconds ago. `now`: seconds since 1970."""
+    allocation = claim.status.allocation
+    if allocation is None or allocation.allocation_timestamp is None:
+        return False
+    if all(result.binding_conditions is None for result in claim.results):
+        return False
+    return datetime.fromisoformat(allocation.allocation_timestamp).timestamp() + timeout < now
+
+
+@contextmanager
+def waiting_counted(claims: Sequence[ResourceClaim], metrics: fw.Metrics, profile: str) -> Iterator[None]:
+    """Count and time a wait, the body of the `with` statement, by the drivers of the claims as they are at its end."""
+    started, status = time.monotonic(), "error"
+    try:
+        yield
+        status = "success"
+    except BindingTimedOut:
+        status = "timeout"
+        raise
+    except BindingFailed:
+        status = "failure"
+        raise
+    finally:
+        seconds = time.monotonic() - started
+        for result in (each for claim in claims for each in claim.results):
+            metrics.dra_binding_conditions_wait_duration.labels(profile, result.driver, status).observe(seconds)
+            if result.binding_conditions:
+                metrics.dra_binding_conditions_allocations.labels(profile, result.driver, status).inc()
+
+
+def _conditions_of(claim: ResourceClaim, result: DeviceResult) -> dict[str, DeviceCondition] | None:
+    """The conditions that the driver reports of a device, by type; None if it reports nothing."""
+    for device in claim.status.devices or ():
+        if (device.driver, device.pool, device.device) == (result.driver, result.pool, result.device):
+            return {condition.type: condition for condition in device.conditions or ()}
+    return None

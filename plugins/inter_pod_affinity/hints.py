@@ -13,8 +13,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from plugins.inter_pod_affinity.filter import KEEP_AWAY
-from plugins.inter_pod_affinity.namespaces import namespace_labels
-from plugins.inter_pod_affinity.terms import TermResolver, WantedPods, matches_all
+from plugins.inter_pod_affinity.terms import TermResolver, WantedPods, matches_all, namespace_labels
 from plugins.shared.topology_domains import DomainCounts
 from scheduler import framework as fw
 from scheduler.api.pods.pod_affinity import AffinityTerm, AffinityTerms

@@ -6,10 +6,9 @@ from typing import ClassVar, Final
 
 from plugins.inter_pod_affinity.filter import KEEP_AWAY, REFUSALS, FilterState
 from plugins.inter_pod_affinity.hints import AffinityHints
-from plugins.inter_pod_affinity.namespaces import namespace_labels
 from plugins.inter_pod_affinity.obstacles import affinity_obstacles
 from plugins.inter_pod_affinity.score import ScoreState, normalized_affinity, scored_kinds, scored_terms
-from plugins.inter_pod_affinity.terms import TermResolver
+from plugins.inter_pod_affinity.terms import TermResolver, namespace_labels
 from scheduler import framework as fw
 from scheduler.framework.field_errors import invalid
 
@@ -64,9 +63,7 @@ class InterPodAffinity(
         """Pods, nodes and namespaces, each with a hint."""
         return AffinityHints(self.handle, self._resolver).events()
 
-    def pre_filter(
-        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
-    ) -> fw.PreFilterResult | fw.Status | None:
+    def pre_filter(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns) -> fw.Status | None:
         """Count the matching pods; skip pods that no required term concerns.
 
         A term that cannot be parsed rejects the pod as a whole.

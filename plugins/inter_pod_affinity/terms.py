@@ -4,14 +4,15 @@ Rule: interpodaffinity/plugin.go (mergeAffinityTermNamespacesIfNotEmpty) at v1.3
 was looked up is gone, and filtering.go at v1.36.3.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from plugins.inter_pod_affinity.namespaces import namespaces_version, selected_namespaces
 from scheduler import framework as fw
 from scheduler.api.label_selectors import EVERYTHING, NOTHING, Selector
 from scheduler.api.pods.pod_affinity import AffinityTerm, AffinityTerms, WeightedTerm
 from scheduler.api.recent_caches import RecentCache
+
+_NO_LABELS: Mapping[str, str] = {}
 
 CACHE_BYTES: Final = 16 << 20
 """Of the terms, and of the selectors of namespaces, that are cached until a namespace changes."""
@@ -83,10 +84,14 @@ class TermResolver:
 
     def _names(self, selector: Selector) -> frozenset[str]:
         names = self._selected.get(selector)
-        return self._selected.put(selector, selected_namespaces(self._handle, selector)) if names is None else names
+        if names is None:
+            known = self._handle.objects.list(fw.NAMESPACE)
+            selected = frozenset(each.metadata.name for each in known if selector.matches(each.metadata.labels))
+            names = self._selected.put(selector, selected)
+        return names
 
     def _forget_old_namespaces(self) -> None:
-        version = namespaces_version(self._handle)
+        version = self._handle.objects.version(fw.NAMESPACE)
         if version != self._version:
             self._version = version
             self._wanted.clear()
@@ -111,3 +116,9 @@ def _match_of_all(terms: Sequence[AffinityTerm]) -> fw.PodMatch:
             namespaces = each.namespaces if namespaces is None else namespaces & each.namespaces
         selector = selector.and_also(each.selector)
     return fw.PodMatch(namespaces, selector)
+
+
+def namespace_labels(handle: fw.Handle, name: str) -> Mapping[str, str]:
+    """Return the labels of a namespace; none if it is not known."""
+    namespace = handle.objects.get(fw.NAMESPACE, name)
+    return _NO_LABELS if namespace is None else namespace.metadata.labels or _NO_LABELS

@@ -1,6 +1,6 @@
 """Keep pods off nodes with too few resources left, and prefer nodes by how full they are."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Final
@@ -10,11 +10,6 @@ import numpy as np
 from plugins.deferred_pod_scheduling import after_growth, node_of_resize
 from plugins.dynamic_resources.allocation.device_counts import DeviceCounts, device_counts, objects_read
 from plugins.dynamic_resources.extended.resources import ExtendedResources, extended_resources_of
-from plugins.node_resources.allocation_strategies import (
-    least_allocated,
-    most_allocated,
-    requested_to_capacity_ratio,
-)
 from plugins.node_resources.fit_dry_run import TOO_MANY_PODS, UNRESOLVABLE, Compared, FitSimulator
 from plugins.node_resources.fit_hints import (
     FitHints,
@@ -23,13 +18,16 @@ from plugins.node_resources.fit_hints import (
     counted_resources,
     named_resources,
 )
-from plugins.node_resources.fit_obstacles import fit_obstacles
 from plugins.node_resources.fit_requests import fit_requests
+from plugins.node_resources.lower_requests import askers, lowered_to
 from plugins.node_resources.scoring import (
     DEFAULT_RESOURCES,
     MAX_WEIGHT,
     ResourceSpec,
     Scorer,
+    least_allocated,
+    most_allocated,
+    requested_to_capacity_ratio,
     score_resources,
     usages_of_placement,
     with_defaults,
@@ -52,6 +50,7 @@ from scheduler.api.pods.requests import (
     to_amounts,
 )
 from scheduler.api.pods.resize import running_of
+from scheduler.api.wording.spelling import spelled
 from scheduler.framework.field_errors import forbidden, invalid, not_supported, required
 
 LEAST_ALLOCATED: Final = "LeastAllocated"
@@ -189,9 +188,7 @@ class NodeResourcesFit(
             return None
         return frozenset(fit_requests(pod).items()), self._scoring_requests(pod)
 
-    def pre_filter(
-        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
-    ) -> fw.PreFilterResult | fw.Status | None:
+    def pre_filter(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns) -> fw.Status | None:
         """Store the requests that Filter compares."""
         if pod.is_resize:
             state.write(_COMPARED, tuple(self._compared_for_resize(running_of(pod))))
@@ -340,3 +337,33 @@ def _problems_of_strategy(strategy: ScoringStrategy) -> Iterator[tuple[str, str]
         yield path, required("must be specified when type is RequestedToCapacityRatio")
     else:
         yield from problems_of_shape(ratio.shape, f"{path}.shape")
+
+
+def fit_obstacles(pod: fw.Pod, compared: Iterable[Compared], node: fw.NodeInfo) -> Iterator[fw.Obstacle]:
+    """Yield the insufficient resources of a node, each with the missing amount."""
+    allowed = node.allocatable.get("pods", 0)
+    if len(node.pods) > allowed:
+        yield fw.Obstacle(f"has {len(node.pods)} pods, and may have {allowed}")
+    elif len(node.pods) == allowed:
+        yield fw.Obstacle(f"all {allowed} pods that it may have are there")
+    for _, name, wanted, by_devices in compared:
+        capacity = node.allocatable.get(name, 0)
+        free = capacity - node.requested.get(name, 0)
+        if free >= wanted or (by_devices and not capacity):
+            continue
+        remedies = tuple(_less(pod, name, wanted, max(free, 0)))
+        if not capacity and is_extended_resource(name):
+            yield fw.Obstacle(f"has no {name}", remedies)
+        else:
+            shortage = fw.Shortage(name, wanted - free, wanted, max(0, wanted - capacity))
+            yield fw.Obstacle(f"short of {name}", remedies, shortage)
+
+
+def _less(pod: fw.Pod, resource: str, wanted: int, free: int) -> Iterator[fw.Remedy]:
+    """Request the free amount. A pod can do without an extended resource, but hardly without cpu or memory."""
+    if not free and not is_extended_resource(resource):
+        return
+    changes = lowered_to(pod, resource, free)
+    if changes:
+        less = f"ask for {spelled(resource, wanted - free)} {resource} less in"
+        yield fw.Remedy(f"{less if free else f'drop the request for {resource} of'} {askers(pod, changes)}", changes)

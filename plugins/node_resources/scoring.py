@@ -1,4 +1,7 @@
-"""The common parts of the scorers of node resources: their arguments, and the usage of each resource per node."""
+"""The common parts of the scorers of node resources: their arguments, and the usage of each resource per node.
+
+And NodeResourcesFit's three strategies: a score from MIN_NODE_SCORE to MAX_NODE_SCORE by how full a node is.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +10,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from plugins.dynamic_resources.allocation.device_counts import DeviceCounts
-from plugins.shared.column_math import LARGE, Amount, amounts, pick
+from plugins.shared.column_math import LARGE, Amount, amounts, lesser, pick, quotient
+from plugins.shared.shapes import MAX_UTILIZATION, UtilizationShapePoint, line
 from scheduler import framework as fw
 from scheduler.api.pods.requests import CPU, EPHEMERAL_STORAGE, MEMORY, is_scalar_resource
 
@@ -156,3 +160,56 @@ def _only(which: fw.BoolColumn, usages: Sequence[Usage]) -> list[Usage]:
         return amount if isinstance(amount, int) else amount[which]
 
     return [usage._replace(capacity=part(usage.capacity), allocated=part(usage.allocated)) for usage in usages]
+
+
+def least_allocated(usages: Sequence[Usage]) -> Amount:
+    """Prefer empty nodes: the weighted mean of the free amounts after the pod, in percent.
+
+    Rule: noderesources/least_allocated.go at v1.36.3.
+    """
+    return _weighted_mean(usages, _free_percent)
+
+
+def most_allocated(usages: Sequence[Usage]) -> Amount:
+    """Prefer full nodes: the weighted mean of the used amounts after the pod, in percent.
+
+    Rule: noderesources/most_allocated.go at v1.36.3.
+    """
+    return _weighted_mean(usages, _used_percent)
+
+
+def requested_to_capacity_ratio(shape: tuple[UtilizationShapePoint, ...], usages: Sequence[Usage]) -> Amount:
+    """Score by `shape`: the rounded, weighted mean of its line over the resources where it is not 0.
+
+    Rule: noderesources/requested_to_capacity_ratio.go and helper/shape_score.go at v1.36.3.
+    """
+    percents = line(shape)
+    total: Amount = 0
+    weights: Amount = 0
+    for weight, capacity, allocated, request in usages:
+        requested = allocated + request
+        percent = quotient(requested * MAX_UTILIZATION, capacity)
+        percent = percent + (MAX_UTILIZATION - percent) * (requested > capacity)
+        score = percents.item(percent) if isinstance(percent, int) else percents[percent.clip(0, MAX_UTILIZATION)]
+        total = total + weight * score
+        weights = weights + weight * (score > 0)
+    weights = weights + (weights == 0)
+    return (2 * total + weights) // (2 * weights)  # half up, as Go's math.Round does for non-negative numbers
+
+
+def _free_percent(capacity: Amount, requested: Amount) -> Amount:
+    return quotient((capacity - requested) * fw.MAX_NODE_SCORE * (requested <= capacity), capacity)
+
+
+def _used_percent(capacity: Amount, requested: Amount) -> Amount:
+    return quotient(lesser(requested, capacity) * fw.MAX_NODE_SCORE, capacity)
+
+
+def _weighted_mean(usages: Sequence[Usage], percent: Callable[[Amount, Amount], Amount]) -> Amount:
+    if not usages:
+        return 0
+    total: Amount = 0
+    for weight, capacity, allocated, request in usages:
+        score = percent(capacity, allocated + request)
+        total = total + (score if weight == 1 else weight * score)
+    return quotient(total, sum([usage.weight for usage in usages]))

@@ -77,9 +77,7 @@ class PodTopologySpread(
         """Rule: plugin.go (EventsToRegister)."""
         return SpreadHints(self._hard, self._key_of_defaults, has_defaults=bool(self._hard_defaults)).events()
 
-    def pre_filter(
-        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
-    ) -> fw.PreFilterResult | fw.Status | None:
+    def pre_filter(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns) -> fw.Status | None:
         """Count the pods of each domain; skip pods without hard constraints.
 
         Raises AttemptFailed if a constraint's selector is not valid.

@@ -62,9 +62,7 @@ class NodeVolumeLimits(fw.PreFilterPlugin, fw.MonotoneInPods, fw.ExplainPlugin):
             fw.on(fw.CSI_DRIVER, fw.Action.UPDATE | fw.Action.DELETE, _after_csi_driver, any_pod),
         )
 
-    def pre_filter(
-        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
-    ) -> fw.PreFilterResult | fw.Status | None:
+    def pre_filter(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns) -> fw.Status | None:
         """Skip pods without volumes that a driver might attach."""
         volumes = pod.storage.volumes
         return None if volumes and any(map(_is_attachable, volumes)) else fw.SKIP

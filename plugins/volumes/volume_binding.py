@@ -104,9 +104,7 @@ class VolumeBinding(
         """Claims, volumes, classes, nodes, and what CSI drivers report, most with a hint."""
         return volume_binding_events(self.handle)
 
-    def pre_filter(
-        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
-    ) -> fw.PreFilterResult | fw.Status | None:
+    def pre_filter(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns) -> fw.Status | None:
         """Skip pods without claims; reject those with a claim that fits no node.
 
         Raises ValueError for a class without a binding mode.

@@ -77,9 +77,7 @@ class VolumeRestrictions(fw.PreFilterPlugin, fw.PreFilterExtensions, fw.FilterNo
             helps = False
         return fw.QueueingHint.QUEUE if helps else fw.QueueingHint.SKIP
 
-    def pre_filter(
-        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
-    ) -> fw.PreFilterResult | fw.Status | None:
+    def pre_filter(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns) -> fw.Status | None:
         """Find what must not be in use; skip pods without such disks whose claims are free.
 
         A missing claim rejects the pod as a whole.

@@ -57,9 +57,7 @@ class VolumeZone(fw.PreFilterPlugin, fw.IgnoresPods, fw.ExplainPlugin):
             fw.on(fw.PERSISTENT_VOLUME, add | update, _after_volume, any_pod),
         )
 
-    def pre_filter(
-        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
-    ) -> fw.PreFilterResult | fw.Status | None:
+    def pre_filter(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns) -> fw.Status | None:
         """Find the topologies of the pod's volumes; skip pods without.
 
         A claim that is neither bound nor waits for its first consumer rejects the pod as a whole.

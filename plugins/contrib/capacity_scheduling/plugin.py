@@ -13,11 +13,10 @@ import math
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 
-from plugins.contrib.capacity_scheduling.node_kinds import NodeKinds
 from plugins.contrib.capacity_scheduling.pod_groups import group_victims
 from plugins.contrib.capacity_scheduling.victims import MAX_CANDIDATES, Found, VictimSearch
 from plugins.default_preemption.plugin import ASKED
@@ -316,3 +315,53 @@ def _problems(share: fw.DeclaredShare) -> Iterator[tuple[str, str]]:
         parse_label_selector(share.namespace_selector)
     except ValueError as error:
         yield "namespaceSelector", str(error)
+
+
+MAX_KEPT: Final = 64
+"""Kinds of which it is kept which nodes are of them."""
+
+NO_NODE: Final = frozenset({"(none)"})
+"""Cuts off all nodes, one by one, so that each has a reason: no node has such a name."""
+
+
+class _Found(NamedTuple):
+    columns: Sequence[fw.Int32Column]
+    in_use: fw.BoolColumn
+    names: frozenset[str]
+
+
+class NodeKinds:
+    """Finds the kinds of nodes."""
+
+    def __init__(self) -> None:
+        self._kept: dict[fw.NodeKind, _Found] = {}
+
+    def names(self, kind: fw.NodeKind, nodes: fw.NodeColumns) -> frozenset[str]:
+        """Return the names of the nodes of a kind, or a name that no node has."""
+        labels = kind.labels
+        columns, in_use = [nodes.label_codes(label) for label in labels], nodes.in_use
+        kept = self._kept.get(kind)
+        if kept is not None and np.array_equal(kept.in_use, in_use) and all(map(np.array_equal, kept.columns, columns)):
+            return kept.names
+        if len(self._kept) >= MAX_KEPT:
+            self._kept.clear()
+        found = _Found([each.copy() for each in columns], in_use.copy(), _names(kind, labels, columns, nodes))
+        self._kept[kind] = found
+        return found.names
+
+
+def _names(
+    kind: fw.NodeKind, labels: Sequence[str], columns: Sequence[fw.Int32Column], nodes: fw.NodeColumns
+) -> frozenset[str]:
+    rows, names = np.flatnonzero(nodes.in_use), nodes.names()
+    values = [nodes.label_values(label) for label in labels]
+    verdicts: dict[tuple[int, ...], bool] = {}
+    found = set()
+    for row, *codes in zip(rows.tolist(), *(column[rows].tolist() for column in columns), strict=True):
+        verdict = verdicts.get(key := tuple(codes))
+        if verdict is None:
+            has = {label: of[code] for label, of, code in zip(labels, values, codes, strict=True) if code}
+            verdict = verdicts[key] = kind.includes(has)
+        if verdict:
+            found.add(names[row])
+    return frozenset(found) or NO_NODE

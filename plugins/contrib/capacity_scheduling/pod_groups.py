@@ -12,7 +12,7 @@ from typing import Final
 
 from plugins.default_preemption.pod_groups import NO_VICTIMS, Steps
 from plugins.shared.eviction.budgets import Budgets
-from plugins.shared.eviction.group_units import WithoutUnits
+from plugins.shared.eviction.units import WithoutUnits
 from scheduler import framework as fw
 from scheduler.framework.preemption.victims import LEAVING, SOON, Unit, needed, pods_of
 

@@ -7,8 +7,7 @@ from typing import ClassVar, Final, Literal
 
 import numpy as np
 
-from plugins.contrib.load_aware.collector import Collector
-from plugins.contrib.load_aware.measurements import Measurements, Provider
+from plugins.contrib.load_aware.measurements import Collector, Measurements, Provider
 from plugins.contrib.load_aware.metrics_api import MetricsApi
 from plugins.contrib.load_aware.prometheus import CPU_QUERY, MEMORY_QUERY, Prometheus
 from plugins.contrib.load_aware.strategies import load_variation, rounded, target_load_packing

@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from plugins.dynamic_resources.allocation.allocator import NoDevices, Solution
-from plugins.dynamic_resources.allocation.catalog import DeviceCatalog
+from plugins.dynamic_resources.allocation.catalog import DeviceCatalog, StaleRows
 from plugins.dynamic_resources.gates import NODE_AMOUNTS
-from plugins.dynamic_resources.stale_rows import StaleRows
 from plugins.shared.column_math import grown
 from scheduler import framework as fw
 from scheduler.api.devices import DeviceClass, ResourceClaim

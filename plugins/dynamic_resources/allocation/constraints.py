@@ -5,12 +5,13 @@ none. Rule: k8s.io/dynamic-resource-allocation structured/internal/experimental/
 (matchAttribute) and constraint.go (distinctAttribute) at v0.37.2.
 """
 
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable
+from typing import Any, Final, Protocol, TypeAlias
 
 from plugins.dynamic_resources.allocation.derived_attributes import derived_attribute
-from plugins.dynamic_resources.allocation.pools import SliceDevice
+from plugins.dynamic_resources.allocation.pools import DeviceId, Pool, PoolId, SliceDevice
 from plugins.dynamic_resources.allocation.requests import Request
-from scheduler.api.devices import Attribute, DeviceConstraint
+from scheduler.api.devices import Attribute, CounterConsumption, DeviceConstraint
 
 Values: TypeAlias = frozenset[tuple[str, Any]]
 """Each with its kind: 1 is not true, and a version is not a string. Empty for an unknown kind."""
@@ -120,3 +121,58 @@ def _single(attribute: Attribute) -> Values:
         if value is not None:
             return frozenset([(kind, value)])
     return frozenset()
+
+
+Groups: TypeAlias = frozenset[str]
+
+_WITHOUT: Final[Groups] = frozenset({""})
+"""Devices without groups are compatible with each other, and with no others."""
+
+
+class CompatibilityGroups:
+    """The groups that the devices on each counter set have in common, in one search.
+
+    Only such devices draw on one set together. Rule: compatibility_groups.go, next to allocator_experimental.go.
+    """
+
+    def __init__(self, is_allocated: Callable[[DeviceId], bool]) -> None:
+        self._is_allocated = is_allocated
+        self._common: dict[PoolId, dict[str, Groups]] = {}
+
+    def join(self, pool: Pool, device: SliceDevice) -> Callable[[], None] | None:
+        """Let a device draw on its counter sets; return how to undo it, None if it is not compatible."""
+        common = self._common.get(pool.id)
+        if common is None:
+            common = self._common[pool.id] = self._of_allocated(pool)
+        before = dict(common)
+        for consumed in device.device.consumes_counters or ():
+            if not common.get(consumed.counter_set, groups_of(consumed)) & groups_of(consumed):
+                self._common[pool.id] = before
+                return None
+            _add(common, consumed)
+
+        def undo() -> None:
+            self._common[pool.id] = before
+
+        return undo
+
+    def _of_allocated(self, pool: Pool) -> dict[str, Groups]:
+        common: dict[str, Groups] = {}
+        for view in (*pool.slices, *pool.elsewhere):
+            for device in view.devices:
+                if device.device.consumes_counters and self._is_allocated(device.id):
+                    for consumed in device.device.consumes_counters:
+                        _add(common, consumed)
+        return common
+
+
+def groups_of(consumed: CounterConsumption) -> Groups:
+    return frozenset(consumed.compatibility_groups or ()) or _WITHOUT
+
+
+def _add(common: dict[str, Groups], consumed: CounterConsumption) -> None:
+    """Count a device. Allocated ones may be incompatible, as slices change: then one without groups changes nothing."""
+    groups = groups_of(consumed)
+    known = common.setdefault(consumed.counter_set, groups)
+    if _WITHOUT not in (known, groups):
+        common[consumed.counter_set] = known & groups

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from plugins.dynamic_resources.allocation.catalog import DeviceCatalog, catalog_of
+from plugins.dynamic_resources.allocation.catalog import DeviceCatalog, StaleRows, catalog_of
 from plugins.dynamic_resources.allocation.pools import DevicesError, is_for_node
 from plugins.dynamic_resources.allocation.requests import class_selects
 from plugins.dynamic_resources.extended.resources import (
@@ -18,7 +18,6 @@ from plugins.dynamic_resources.extended.resources import (
     extended_resources_of,
     is_dra_extended_resource,
 )
-from plugins.dynamic_resources.stale_rows import StaleRows
 from plugins.shared.column_math import grown
 from scheduler import framework as fw
 from scheduler.api.devices import DeviceClass

@@ -14,8 +14,7 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from plugins.dynamic_resources.allocation.capacity import CapacityError, CapacityMath, Consumed, amounts
-from plugins.dynamic_resources.allocation.compatibility import CompatibilityGroups
-from plugins.dynamic_resources.allocation.constraints import Constraint, constraint_of
+from plugins.dynamic_resources.allocation.constraints import CompatibilityGroups, Constraint, constraint_of
 from plugins.dynamic_resources.allocation.pools import DeviceId, DevicesError, Pool, PoolId, SliceDevice
 from plugins.dynamic_resources.allocation.requests import DeviceCandidate, Request
 from plugins.dynamic_resources.gates import COMPATIBILITY, FRACTIONAL_RANGES, LISTS, OPTIONAL_OPERATIONS, DeviceGates

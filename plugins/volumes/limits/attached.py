@@ -10,9 +10,9 @@ A decision costs as much as there were changes, whatever the number of nodes.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -20,7 +20,6 @@ import numpy as np
 from plugins.shared.column_math import grown, pick
 from plugins.volumes.limits.csi import Attached, CsiVolumes, Reference
 from plugins.volumes.limits.on_node import NO_VOLUMES, Excess, NodeCounter, NodeVolumes, limits_of
-from plugins.volumes.limits.rows_by_key import RowsByKey
 from scheduler import framework as fw
 from scheduler.api.storage.volumes import CSINode, VolumeAttachment
 
@@ -254,3 +253,44 @@ class AttachedVolumes:
         row = self._nodes.row_of(name)
         if row is not None:
             self._stale.add(row)
+
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class RowsByKey(Generic[Key]):
+    """Key → rows, compact where nearly every key has one row: a hundred thousand keys cost little."""
+
+    def __init__(self) -> None:
+        # A set takes 200 bytes, so a single row has none.
+        self._rows: dict[Key, int | set[int]] = {}
+
+    def of(self, key: Key) -> Collection[int]:
+        """Return the rows that have `key`, as of now."""
+        rows_of_key = self._rows.get(key)
+        if rows_of_key is None:
+            return ()
+        return (rows_of_key,) if isinstance(rows_of_key, int) else tuple(rows_of_key)
+
+    def add(self, keys: Iterable[Key], row: int) -> None:
+        """Add these keys, none of which it has, to `row`."""
+        rows = self._rows
+        for key in keys:
+            rows_of_key = rows.get(key)
+            if rows_of_key is None:
+                rows[key] = row
+            elif isinstance(rows_of_key, int):
+                rows[key] = {rows_of_key, row}
+            else:
+                rows_of_key.add(row)
+
+    def remove(self, keys: Iterable[Key], row: int) -> None:
+        """Remove these keys, all of which it has, from `row`."""
+        for key in keys:
+            rows_of_key = self._rows[key]
+            if isinstance(rows_of_key, int):
+                del self._rows[key]
+                continue
+            rows_of_key.remove(row)
+            if not rows_of_key:
+                del self._rows[key]

@@ -55,6 +55,19 @@ def test_each_container_has_a_request_for_each_resource() -> None:
             id="an init container gets by with the devices of those that come later",
         ),
         pytest.param(
+            (asking("i", "3"), asking("j", "5"), asking("k", "4")),
+            {"container-1-request-0": 3, "container-3-request-0": 2},
+            [
+                "main: container-3-request-0",
+                *(
+                    each
+                    for name in "ijk"
+                    for each in (f"{name}: container-3-request-0", f"{name}: container-1-request-0")
+                ),
+            ],
+            id="init containers share what the largest of them needs",
+        ),
+        pytest.param(
             (sidecar("s", "1"), asking("i", "3")),
             {"container-0-request-0": 1, "container-1-request-0": 1, "container-2-request-0": 2},
             [

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from plugins.dynamic_resources.claim_writer import DEALLOCATED, UNRESERVED
 from plugins.dynamic_resources.gates import OF_GROUPS
-from plugins.dynamic_resources.group_claims import DEALLOCATED, UNRESERVED
 from plugins.dynamic_resources.plugin import NOTHING_TO_DEALLOCATE, RELEASED, DynamicResources
 from scheduler import framework as fw
 from scheduler.api.devices import ResourceClaim

@@ -1,6 +1,6 @@
 """Keys that one row has, and keys that more have."""
 
-from plugins.volumes.limits.rows_by_key import RowsByKey
+from plugins.volumes.limits.attached import RowsByKey
 
 
 def test_a_key_has_the_rows_that_were_added_and_not_removed() -> None:

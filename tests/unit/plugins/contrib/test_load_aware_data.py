@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from plugins.contrib.load_aware.collector import Collector
-from plugins.contrib.load_aware.measurements import Measurements, Usage
+from plugins.contrib.load_aware.measurements import Collector, Measurements, Usage
 from plugins.contrib.load_aware.metrics_api import MAX_VALUES, MetricsApi
 from plugins.contrib.load_aware.prometheus import Prometheus
 from scheduler import framework as fw
