@@ -188,10 +188,15 @@ class DefaultPreemption(
         return found
 
     def _is_ongoing(self, group: fw.PodGroup, pods: Sequence[fw.Pod]) -> bool:
-        """Return whether pods are leaving the nodes for which members are nominated. Rule: isOngoingPreemption."""
+        """Return whether pods are leaving the nodes for which members are nominated. Rule: isOngoingPreemption.
+
+        Among these are the victims that were being deleted before they were chosen.
+        """
+        chosen = self.handle.preemptions.leaving()
         rows = map(self.handle.nodes.row_of, {pod.nominated_node_name for pod in pods} - {""})
         there = (pod for row in rows if row is not None for pod in self.handle.nodes.info(row).pods)
-        return any(is_leaving_for_another(pod) and priority_of(self._groups, pod) < group.priority for pod in there)
+        leaving = (pod for pod in there if is_leaving_for_another(pod) or (pod.is_deleting and pod.uid in chosen))
+        return any(priority_of(self._groups, pod) < group.priority for pod in leaving)
 
     def evict_for_pod_group(self, group: fw.PodGroup, pods: Sequence[fw.Pod], victims: fw.Victims) -> None:
         """Begin to evict them. What they free is kept for a group of our own rules; kube-scheduler keeps nothing."""

@@ -19,7 +19,7 @@ from scheduler.runtime.profile_spec import Plugins, PluginSet
 from scheduler.state.nodes.node_table import NodeTable
 from scheduler.testing import a_pod, an_object
 from tests.fakes import Eviction, sample
-from tests.unit.cycle.fakes import PROFILE, raising
+from tests.unit.cycle.fakes import PROFILE, newer, raising
 from tests.unit.groups.groups import Groups
 from tests.unit.groups.test_placements import Racks
 
@@ -126,6 +126,23 @@ async def test_no_member_evicts_others_by_itself() -> None:
 
     assert groups.victims == []
     assert groups.under_test.world.notes()[1] == "0/1 nodes are available: 1 Insufficient cpu."
+
+
+async def test_a_group_waits_for_a_victim_that_was_being_deleted_before() -> None:
+    groups = Preempting(nodes=2)
+    low = [groups.run_pod(f"low-{number}", "n0") for number in range(2)]
+    groups.under_test.see(newer(low[1], deletion_timestamp="2026-01-01T00:00:00Z"))
+    groups.run_pod("high", "n1", priority=20)
+    members = await groups.try_group(minimum=3, priority=10, pods=3)
+
+    nominated = {pod.uid: groups.engine.nominator.node_of(pod.uid) for pod in members}
+    groups.under_test.see(*(newer(pod, nominated_node_name=nominated[pod.uid]) for pod in members))
+    groups.under_test.handlers.pod_deleted(low[0])
+    groups.under_test.wait(60)
+    await groups.schedule()
+
+    assert groups.victims == ["low-0"]
+    assert groups.problem().endswith("pod group preemption: ongoing preemption on nominated nodes")
 
 
 async def test_members_that_may_not_preempt_keep_the_group_from_it() -> None:
