@@ -17,9 +17,6 @@ SETTLED_AFTER: Final = 40.0
 FLUSHED_AFTER: Final = 350.0
 """Seconds after which each pod that waits has been tried again: five minutes, looked at every 30 s."""
 
-GROUPS_SETTLED_AFTER: Final = 85.0
-"""The same where groups wait: the backoff of one has 10 times the root of its members, and they are tried in turn."""
-
 MOST_REPLACEMENTS: Final = 40
 
 
@@ -66,7 +63,7 @@ class Played:
                 self._pass(event.at - self._now, settled)
                 self._carry_out(event)
                 self._rest()
-            self._pass(GROUPS_SETTLED_AFTER + 1, settled)
+            self._pass(SETTLED_AFTER + 1, settled)
             if self.state.pending:
                 self._advance(FLUSHED_AFTER)
                 if self._now - self.judge.last_change > FLUSHED_AFTER:
@@ -132,10 +129,9 @@ class Played:
     def _pass(self, seconds: float, settled: Settled) -> None:
         """Let time pass, and look closely when all has settled."""
         end = self._now + seconds
-        needed = GROUPS_SETTLED_AFTER if any(pod.group for pod in self.state.pending) else SETTLED_AFTER
-        if seconds > needed:
-            self._advance(needed)
-            if self._now - self.judge.last_change > needed - 5 and not any(p.ending for p in self.state.running):
+        if seconds > SETTLED_AFTER:
+            self._advance(SETTLED_AFTER)
+            if self._now - self.judge.last_change > SETTLED_AFTER - 5 and not any(p.ending for p in self.state.running):
                 settled.check()
         while end - self._now > 0:
             self._advance(min(300.0, end - self._now))

@@ -30,7 +30,7 @@ class Settled:
         self._answer: tuple[list[str], list[tuple[str, str]]] = [], []
 
     def check(self) -> None:
-        """Where nothing has happened for as long as `player.py` says, and no pod is ending."""
+        """Where nothing has happened for 40 s, and no pod is ending."""
         if not any(pod for pod in self._state.pending):
             return
         self._check_fits()
