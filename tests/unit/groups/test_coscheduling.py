@@ -1,7 +1,5 @@
 """Groups of `scheduling.x-k8s.io` and annotated ones, from the watch to the binding."""
 
-from typing import Any
-
 import pytest
 
 from scheduler.api.objects import GroupAnnotations
@@ -42,16 +40,6 @@ async def test_pods_wait_until_their_group_is_there() -> None:
     await groups.try_group(minimum=2)
 
     assert sorted(groups.bound) == ["g-0", "g-1"]
-
-
-async def test_too_few_pods_are_not_tried() -> None:
-    groups = Coscheduled()
-    pods = groups.create(minimum=3, pods=2)
-
-    assert await groups.schedule() == 0
-
-    said = "cannot find enough sibling pods, current pods number: 2, minMember of group: 3"
-    assert groups.refusal(pods[0]) == said
 
 
 async def test_a_lower_minimum_lets_a_group_go() -> None:
@@ -121,30 +109,15 @@ async def test_a_pod_that_contradicts_one_that_is_being_bound_is_tried_as_soon_a
     assert sorted(groups.bound) == ["a-0", "a-1"]
 
 
-@pytest.mark.parametrize(
-    ("field", "values", "named"),
-    [("priority", (1, 2), ".spec.priority"), ("scheduler_name", ("one", "two"), ".spec.schedulerName")],
-)
-async def test_members_of_different_priorities_or_schedulers_are_not_tried(
-    field: str, values: tuple[Any, Any], named: str
-) -> None:
+async def test_members_of_different_schedulers_are_not_tried() -> None:
     groups = Coscheduled(profiles=(PROFILE, "one", "two"))
     groups.create(minimum=2)
-    for number, value in enumerate(values):
-        (pod,) = groups.pods(1, first=number, **{field: value})
+    groups.pods(1, scheduler_name="one")
+    (pod,) = groups.pods(1, first=1, scheduler_name="two")
 
     assert await groups.schedule() == 0
 
-    assert groups.refusal(pod).startswith(f"all pods in a pod group should have the same {named}, got: ")
-
-
-async def test_a_minimum_of_nothing_is_named() -> None:
-    groups = Coscheduled()
-    (pod,) = groups.create(minimum=0, pods=1)
-
-    assert await groups.schedule() == 0
-
-    assert groups.refusal(pod) == "minMember of the PodGroup is 0: must be 1 or more"
+    assert groups.refusal(pod).startswith("all pods in a pod group should have the same .spec.schedulerName, got: ")
 
 
 async def test_a_pod_whose_label_changes_leaves_its_group() -> None:

@@ -91,20 +91,13 @@ def test_members_wait_until_there_are_enough_of_them_and_a_group() -> None:
     assert groups.where("g-0") == "incomplete"
     groups.create()
     assert groups.where("g-0") == "gated"
-
     groups.pods(3)
-
     assert [groups.where(f"g-{number}") for number in range(3)] == ["active"] * 3
 
-
-def test_pods_that_came_before_their_group_are_let_in_when_it_comes() -> None:
-    groups = Groups()
-    groups.pods(3)
-    assert [groups.where(f"g-{number}") for number in range(3)] == ["incomplete"] * 3
-
-    groups.create()
-
-    assert [groups.where(f"g-{number}") for number in range(3)] == ["active"] * 3
+    groups.pods(3, "h")
+    assert [groups.where(f"h-{number}") for number in range(3)] == ["incomplete"] * 3
+    groups.create("h")
+    assert [groups.where(f"h-{number}") for number in range(3)] == ["active"] * 3
 
 
 async def test_without_the_gang_plugin_members_are_only_tried_together() -> None:
@@ -239,16 +232,6 @@ async def test_a_condition_becomes_true_whatever_is_said_while_it_is_sent() -> N
     await settle()
 
     assert groups.condition() == ("True", "Scheduled", "")
-
-
-async def test_pods_without_a_group_are_scheduled_as_ever() -> None:
-    groups = Groups(nodes=1)
-    groups.under_test.see(a_pod("alone", scheduler_name=PROFILE))
-
-    await groups.schedule()
-
-    assert groups.bound == {"alone": "n0"}
-    assert groups.patches == []
 
 
 async def test_without_the_gates_nothing_is_made_for_groups() -> None:

@@ -22,15 +22,6 @@ async def test_a_group_of_our_own_rules_has_one_event_and_its_pods_none() -> Non
     assert not [event for event in groups.under_test.world.events if event.reason == "FailedScheduling"]
 
 
-async def test_an_annotated_group_has_one_event_too() -> None:
-    groups = Coscheduled()
-    groups.annotated(5, 5)
-
-    await groups.schedule()
-
-    assert [(event.member, event.note) for event in said(groups)] == [("default/a-0", TOO_LARGE)]
-
-
 async def test_a_group_of_kube_scheduler_has_the_event_and_its_pods_have_theirs() -> None:
     groups = Groups()
 

@@ -29,23 +29,13 @@ class Stage(Coscheduled):
         return [(event.of, event.note) for event in self.events[before:]]
 
 
-def test_a_group_with_too_few_pods_says_so_once() -> None:
-    stage = Stage()
-    pods = stage.create(minimum=3, pods=2)
-
-    said = stage.look()
-
-    text = "cannot find enough sibling pods, current pods number: 2, minMember of group: 3"
-    assert said == [("default/g", text)]
-    stage.under_test.handlers.pod_deleted(pods[1])
-    assert stage.look() == []
-
-
 def test_a_pod_that_does_not_count_as_it_is_for_another_scheduler_is_named() -> None:
     stage = Stage()
-    stage.create(minimum=3, pods=2)
+    pods = stage.create(minimum=3, pods=2)
     few = "cannot find enough sibling pods, current pods number: 2, minMember of group: 3"
     assert stage.look() == [("default/g", few)]
+    stage.engine.handlers.pod_deleted(pods[1])
+    assert stage.look() == []
 
     stage.see(["launcher"], labels={POD_GROUP_LABEL: "g"}, scheduler_name="other")
     stage.pods(2)
@@ -66,24 +56,19 @@ def test_a_group_whose_pods_have_just_begun_to_come_says_nothing() -> None:
     assert said == []
 
 
-def test_pods_that_wait_for_a_group_that_does_not_exist_have_one_event() -> None:
+def test_pods_that_wait_for_a_group_that_is_not_there_have_one_event() -> None:
     stage = Stage()
     pods = stage.pods(3)
 
-    said = stage.look()
-
-    assert said == [("default/g", 'waiting for the PodGroup "g" of the pod to appear')]
+    waiting = ("default/g", 'waiting for the PodGroup "g" of the pod to appear')
+    assert stage.look() == [waiting]
     assert stage.events[0].member == str(pods[0])
-
-
-def test_a_group_whose_object_is_deleted_says_so() -> None:
-    stage = Stage()
-    stage.create(minimum=3, pods=3)
+    stage.create(minimum=3)
     assert stage.look() == []
 
     stage.delete()
 
-    assert [note for _, note in stage.look()] == ['waiting for the PodGroup "g" of the pod to appear']
+    assert stage.look() == [waiting]
 
 
 def test_another_reason_is_another_event() -> None:
@@ -97,32 +82,6 @@ def test_another_reason_is_another_event() -> None:
     assert [note for _, note in stage.look()] == [
         "cannot find enough sibling pods, current pods number: 3, minMember of group: 4"
     ]
-
-
-@pytest.mark.parametrize(
-    ("fields", "text"),
-    [
-        ({"priority": 5}, 'all pods in a pod group should have the same .spec.priority, got: "0" and "5"'),
-        (
-            {"annotations": {"loadmaster.dev/pod-group-min-available": "3"}},
-            "all pods in a pod group should have the same annotation loadmaster.dev/pod-group-min-available, "
-            'got: "2" and "3"',
-        ),
-    ],
-    ids=["priority", "annotation"],
-)
-def test_pods_that_contradict_each_other_have_one_event_and_one_line_in_the_log(
-    fields: dict[str, Any], text: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    stage = Stage()
-    stage.annotated(1, 2)
-    stage.annotated(1, 2, first=1, **fields)
-
-    said = stage.look()
-
-    assert said == [("default/a", text)]
-    assert [(each.message, each.__dict__["err"]) for each in caplog.records] == [("A pod group cannot be used", text)]
-    assert stage.look() == []
 
 
 def test_pods_behind_scheduling_gates_are_not_reported() -> None:

@@ -12,14 +12,12 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from scheduler.api.pods.pod import Pod
 from scheduler.api.quota import kueue as api
-from scheduler.api.unstructured import Unstructured
-from scheduler.framework.events import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR
 from scheduler.framework.shares import ShareRefusal
 from scheduler.quota.adapter import Asked
 from scheduler.quota.apis.kueue import KueueQueues
@@ -33,16 +31,8 @@ from scheduler.quota.reservations import Reservation
 from scheduler.quota.share_orders import ByDominantShare, Candidate, ShareOrder
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_pod
-from tests.unit.quota.kueue_objects import a_cohort, a_flavor, a_local_queue, a_queue
+from tests.unit.quota.kueue_objects import BY_TYPE, a_cohort, a_flavor, a_local_queue, a_namespace, a_queue, as_stored
 from tests.unit.quota.reclaiming import START, Reclaiming
-
-BY_TYPE: Final = {
-    api.ClusterQueue: CLUSTER_QUEUE,
-    api.Cohort: COHORT,
-    api.LocalQueue: LOCAL_QUEUE,
-    api.ResourceFlavor: RESOURCE_FLAVOR,
-    Unstructured: NAMESPACE,
-}
 
 
 class Waiting(NamedTuple):
@@ -80,16 +70,16 @@ class KueueCycle:
         self._objects.watch(BY_TYPE.values())
         self._adapter = _Queues(self._objects, lambda _: {})
         for name in base["flavors"]:
-            self._put(a_flavor(name, {"flavor": name}))
+            self._objects.set(*as_stored(a_flavor(name, {"flavor": name})))
         for name, labels in base["namespaces"].items():
-            self._put(Unstructured.from_dict({"metadata": {"name": name, "uid": name, "labels": labels}}))
+            self._objects.set(*as_stored(a_namespace(name, **labels)))
         for name, queue in {**base["queues"], **case.get("queues", {})}.items():
-            self._put(a_queue(name, **queue))
+            self._objects.set(*as_stored(a_queue(name, **queue)))
         for name, cohort in case.get("cohorts", {}).items():
-            self._put(a_cohort(name, **cohort))
+            self._objects.set(*as_stored(a_cohort(name, **cohort)))
         for name, queue in {**base["local"], **case.get("local", {})}.items():
             namespace, _, local = name.partition("/")
-            self._put(a_local_queue(namespace, local, queue))
+            self._objects.set(*as_stored(a_local_queue(namespace, local, queue)))
         self._ledger = Ledger(self._adapter)
         self._ledger.renew()
         self._tree = self._ledger.tree
@@ -158,12 +148,6 @@ class KueueCycle:
                 heads.offer(Candidate(each, self._ledger, head, head.by_age))
         while (candidate := heads.take()) is not None:
             yield candidate.kind
-
-    def _put(self, found: Any) -> None:
-        if not isinstance(found, Unstructured):
-            uid = f"{type(found).__name__}/{found.metadata.namespace}/{found.metadata.name}"
-            found = msgspec.structs.replace(found, metadata=msgspec.structs.replace(found.metadata, uid=uid))
-        self._objects.set(BY_TYPE[type(found)], found)
 
     def _run(self, name: str, declared: Mapping[str, Any]) -> None:
         unit = QuotaUnit(

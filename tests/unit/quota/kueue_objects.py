@@ -6,11 +6,23 @@ A quota is a list: nominal, borrowing limit, lending limit; None or the end of t
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
+
+from msgspec.structs import replace
 
 from scheduler.api.decoding import convert
 from scheduler.api.quota import kueue as api
+from scheduler.api.unstructured import Unstructured
+from scheduler.framework.events import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR
 from scheduler.quota.apis.kueue_quotas import Quotas, quotas_of
+
+BY_TYPE: Final[Mapping[type, str]] = {
+    api.ClusterQueue: CLUSTER_QUEUE,
+    api.Cohort: COHORT,
+    api.LocalQueue: LOCAL_QUEUE,
+    api.ResourceFlavor: RESOURCE_FLAVOR,
+    Unstructured: NAMESPACE,
+}
 
 Quota = Sequence[str | None]
 Group = Mapping[str, Mapping[str, Quota]]
@@ -37,6 +49,18 @@ def a_flavor(name: str, labels: Mapping[str, str] | None = None, **spec: Any) ->
 def a_local_queue(namespace: str, name: str, cluster_queue: str, **spec: Any) -> api.LocalQueue:
     metadata = {"name": name, "namespace": namespace}
     return convert({"metadata": metadata, "spec": {"clusterQueue": cluster_queue, **spec}}, api.LocalQueue)
+
+
+def a_namespace(name: str, **labels: str) -> Unstructured:
+    return Unstructured.from_dict({"metadata": {"name": name, "uid": name, "labels": labels}})
+
+
+def as_stored(found: Any, version: int = 1) -> tuple[str, Any]:
+    """Return the resource of an object, and the object as an API server stores it."""
+    if not isinstance(found, Unstructured):
+        uid = f"{type(found).__name__} {found.metadata.namespace}/{found.metadata.name}"
+        found = replace(found, metadata=replace(found.metadata, uid=uid, resource_version=str(version)))
+    return BY_TYPE[type(found)], found
 
 
 def quotas_in(case: Mapping[str, Any]) -> Quotas:

@@ -14,17 +14,6 @@ def tree(weight: float = 1.0) -> ShareTree:
     )
 
 
-def test_the_resource_of_which_most_is_borrowed_is_dominant() -> None:
-    shares = tree(weight=2.0)
-
-    shares.add("a", {"cpu": 3, "gpu": 4})
-
-    found = dominant_share(shares, "a")
-    assert (found.resource, found.ratio, found.weighted) == ("gpu", 300.0, 150.0)
-    shares.add("a", {"cpu": 5})
-    assert dominant_share(shares, "a").resource == "cpu"
-
-
 def test_of_equal_resources_the_first_by_name_is_dominant() -> None:
     shares = tree()
 
@@ -43,11 +32,3 @@ def test_a_share_without_weight_that_borrows_comes_last() -> None:
     shares.add("a", {"cpu": 1})
     assert before.weighted == math.inf
     assert before.key < dominant_share(shares, "a").key
-
-
-def test_a_root_has_no_dominant_share() -> None:
-    shares = tree()
-
-    shares.add("b", {"cpu": 20})
-
-    assert dominant_share(shares, "root").weighted == 0

@@ -36,16 +36,6 @@ def uids(units: Sequence[QuotaUnit]) -> list[str]:
     return [each.uid for each in units]
 
 
-def test_a_preemptor_over_its_minimum_takes_from_its_own_quota_what_is_less_important() -> None:
-    units = [unit("a-high", "a", 2, 9), unit("a-low", "a", 2, 1), unit("b", "b", 8, -5)]
-    tree, preemptor = quotas(*units), Preemptor(share="a", request={"cpu": 2}, priority=5)
-
-    found = elastic_candidates(tree, preemptor, units, NoBudgets)
-
-    assert uids(found) == ["a-low"]
-    assert elastic_victims(tree, preemptor, found) == [units[1]]
-
-
 def test_a_preemptor_within_its_minimum_takes_back_from_quotas_over_theirs_whatever_their_priority() -> None:
     units = [unit("b-old", "b", 4, 1000), unit("b-new", "b", 4, 1000, started=9), unit("c", "c", 4, -5)]
     tree, preemptor = quotas(*units), Preemptor(share="a", request={"cpu": 4})
@@ -82,15 +72,6 @@ def test_a_pod_without_quota_is_held_up_by_nodes_only() -> None:
     victims = elastic_victims(quotas(), preemptor, units, fits=lambda gone: "y" in uids(gone))
 
     assert victims == [units[1]]
-
-
-def test_those_that_break_a_budget_are_spared_first() -> None:
-    units = [unit("b1", "b", 1, 1), unit("b2", "b", 1, 2), unit("b3", "b", 6, 3)]
-    tree, preemptor = quotas(*units, unit("c", "c", 4)), Preemptor(share="a", request={"cpu": 1})
-    found = elastic_candidates(tree, preemptor, units, NoBudgets)
-
-    assert [each.uid for each in elastic_victims(tree, preemptor, found)] == ["b1"]
-    assert [each.uid for each in elastic_victims(tree, preemptor, found, {"b1"})] == ["b2"]
 
 
 @pytest.mark.parametrize(("request_", "reserved"), [(9, 0), (4, 9)], ids=["its maximum", "all minimums"])

@@ -1,22 +1,14 @@
 """scheduler-plugins' tables of an ElasticQuota's amounts, with a quota as a share below a root that never lacks."""
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from scheduler.api.quota.quota_amounts import MAX
 from scheduler.quota.tree import Share, ShareTree
+from tests.unit.quota.tables import SCHEDULER_PLUGINS, of_cases, table
 
-TABLES = Path(__file__).parents[1] / "plugins" / "contrib" / "capacity_scheduling" / "elastic_quota.json"
-TABLE = json.loads(TABLES.read_text("utf-8"))
+TABLE = table("elastic_quota", SCHEDULER_PLUGINS)
 RESOURCES = ("cpu", "memory", "ephemeral-storage", "nvidia.com/gpu")
-
-
-def of_table(name: str) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("case", TABLE[name].values(), ids=TABLE[name])
 
 
 def tree_of(case: Mapping[str, Any]) -> ShareTree:
@@ -30,11 +22,7 @@ def usage_of(tree: ShareTree) -> dict[str, int]:
     return {each: tree.usage("ns1", each) for each in RESOURCES if tree.usage("ns1", each)}
 
 
-def test_the_tables_are_whole() -> None:
-    assert {name: len(TABLE[name]) for name in TABLE["counts"]} == TABLE["counts"]
-
-
-@of_table("TestReserveResource")
+@of_cases(TABLE["TestReserveResource"])
 def test_pods_add_up(case: dict[str, Any]) -> None:
     tree = tree_of(case)
 
@@ -44,7 +32,7 @@ def test_pods_add_up(case: dict[str, Any]) -> None:
     assert usage_of(tree) == case["expected"]
 
 
-@of_table("TestUnReserveResource")
+@of_cases(TABLE["TestUnReserveResource"])
 def test_pods_are_taken_off(case: dict[str, Any]) -> None:
     tree = tree_of(case)
 
@@ -54,7 +42,7 @@ def test_pods_are_taken_off(case: dict[str, Any]) -> None:
     assert usage_of(tree) == case["expected"]
 
 
-@of_table("TestUsedOverMinWith")
+@of_cases(TABLE["TestUsedOverMinWith"])
 def test_a_request_exceeds_the_minimum(case: dict[str, Any]) -> None:
     tree = tree_of(case)
 
@@ -63,7 +51,7 @@ def test_a_request_exceeds_the_minimum(case: dict[str, Any]) -> None:
     assert any(tree.usage("ns1", each) > tree.quota("ns1", each) for each in RESOURCES) == case["expected"]
 
 
-@of_table("TestUsedOverMaxWith")
+@of_cases(TABLE["TestUsedOverMaxWith"])
 def test_a_request_exceeds_the_maximum(case: dict[str, Any]) -> None:
     tree = tree_of(case)
 
@@ -72,7 +60,7 @@ def test_a_request_exceeds_the_maximum(case: dict[str, Any]) -> None:
     assert any(each.is_limit for each in lacks) == case["expected"]
 
 
-@of_table("TestUsedOverMin")
+@of_cases(TABLE["TestUsedOverMin"])
 def test_usage_exceeds_the_minimum(case: dict[str, Any]) -> None:
     tree = tree_of(case)
 

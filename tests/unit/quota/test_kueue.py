@@ -3,13 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
-from scheduler.api.objects import ObjectMeta
 from scheduler.api.pods.pod import Pod
 from scheduler.api.quota import kueue as api
-from scheduler.api.unstructured import Unstructured
-from scheduler.framework.events import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR
+from scheduler.framework.events import LOCAL_QUEUE, RESOURCE_FLAVOR
 from scheduler.framework.shares import NodeKind
 from scheduler.quota.adapter import Asked
 from scheduler.quota.apis.kueue import KueueQueues
@@ -17,17 +13,19 @@ from scheduler.quota.needs import need_of_pod
 from scheduler.quota.tree import Share, ShareTree
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_pod
-from tests.unit.quota.kueue_objects import Group, a_cohort, a_flavor, a_local_queue, a_queue
+from tests.unit.quota.kueue_objects import (
+    BY_TYPE,
+    Group,
+    a_cohort,
+    a_flavor,
+    a_local_queue,
+    a_namespace,
+    a_queue,
+    as_stored,
+)
 
 TWO: Group = {"on-demand": {"cpu": ["2"]}, "spot": {"cpu": ["4"]}}
 NODES: Mapping[str, Mapping[str, str]] = {"n1": {"kind": "on-demand"}, "n2": {"kind": "spot"}, "n3": {}}
-BY_TYPE = {
-    api.ClusterQueue: CLUSTER_QUEUE,
-    api.Cohort: COHORT,
-    api.LocalQueue: LOCAL_QUEUE,
-    api.ResourceFlavor: RESOURCE_FLAVOR,
-    Unstructured: NAMESPACE,
-}
 
 
 class Kueue:
@@ -39,7 +37,7 @@ class Kueue:
         self.changes = 0
         self.queues = KueueQueues(self.objects, lambda node: NODES[node])
         for each in (
-            Unstructured.from_dict({"metadata": {"name": "ns", "uid": "ns", "labels": {"team": "a"}}}),
+            a_namespace("ns", team="a"),
             a_flavor("on-demand", {"kind": "on-demand"}),
             a_flavor("spot", {"kind": "spot"}),
             a_queue("a", groups=[TWO], **spec),
@@ -54,11 +52,7 @@ class Kueue:
         self.changes += 1
 
     def put(self, found: Any) -> None:
-        if not isinstance(found, Unstructured):
-            metadata: ObjectMeta = found.metadata
-            uid = f"{type(found).__name__}/{metadata.namespace}/{metadata.name}"
-            found = msgspec.structs.replace(found, metadata=msgspec.structs.replace(metadata, uid=uid))
-        self.objects.set(BY_TYPE[type(found)], found)
+        self.objects.set(*as_stored(found))
 
     def remove(self, resource: str, name: str, namespace: str = "") -> None:
         found: Any = self.objects.get(resource, name, namespace)
@@ -212,11 +206,11 @@ def test_only_what_counts_of_an_object_is_a_change() -> None:
     kueue = Kueue()
 
     kueue.put(a_queue("a", groups=[TWO]))
-    kueue.put(Unstructured.from_dict({"metadata": {"name": "ns", "uid": "ns", "labels": {"team": "a"}}}))
+    kueue.put(a_namespace("ns", team="a"))
     assert kueue.changes == 0
 
     kueue.put(a_queue("a", groups=[TWO], stopPolicy="Hold"))
-    kueue.put(Unstructured.from_dict({"metadata": {"name": "ns", "uid": "ns", "labels": {"team": "b"}}}))
+    kueue.put(a_namespace("ns", team="b"))
     kueue.put(a_local_queue("ns", "q", "b"))
     assert kueue.changes == 3
 

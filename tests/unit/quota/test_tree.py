@@ -12,31 +12,6 @@ def tree(*shares: Share) -> ShareTree:
     return ShareTree([Share(name="root"), *shares])
 
 
-def test_a_share_borrows_what_its_sibling_leaves_idle() -> None:
-    shares = tree(
-        Share(name="a", parent="root", minimum={"cpu": 4}), Share(name="b", parent="root", minimum={"cpu": 6})
-    )
-
-    shares.add("b", {"cpu": 2})
-
-    assert shares.available("a", "cpu") == 8
-    assert shares.potential("a", "cpu") == 10
-    assert shares.fits("a", {"cpu": 8})
-    assert not shares.fits("a", {"cpu": 9})
-
-
-def test_what_a_share_does_not_lend_stays_with_it() -> None:
-    shares = tree(
-        Share(name="a", parent="root", minimum={"cpu": 4}),
-        Share(name="b", parent="root", minimum={"cpu": 6}, lending_limit={"cpu": 1}),
-    )
-
-    shares.add("b", {"cpu": 5})
-
-    assert shares.usage("root", "cpu") == 0
-    assert (shares.available("a", "cpu"), shares.available("b", "cpu")) == (5, 5)
-
-
 def test_a_maximum_includes_what_those_below_keep_for_themselves() -> None:
     shares = tree(
         Share(name="company", minimum={"gpu": 64}),
@@ -150,15 +125,6 @@ def test_a_refusal_names_the_ancestor_that_lacks_something_and_who_borrows_it() 
         ShareLack("a", "cpu", 1, is_limit=True),
         ShareLack("root", "cpu", 5, is_limit=False, borrowers={"b": 3}),
     )
-
-
-def test_usage_that_is_taken_away_leaves_nothing_behind() -> None:
-    shares = tree(Share(name="a", parent="root", minimum={"cpu": 4}, lending_limit={"cpu": 1}))
-
-    shares.add("a", {"cpu": 7})
-    shares.remove("a", {"cpu": 7})
-
-    assert (shares.usage("a", "cpu"), shares.usage("root", "cpu")) == (0, 0)
 
 
 def test_no_share_above_holds_what_is_only_reserved() -> None:

@@ -290,12 +290,3 @@ async def test_the_launcher_of_an_mpi_job_starts_with_its_workers() -> None:
     await stage.schedule()
 
     assert len(stage.bound) == 3
-
-
-def test_a_pod_that_names_two_groups_is_not_tried() -> None:
-    stage = Owned()
-    stage.workload(JOB, "train", {"parallelism": 1})
-    stage.create("g", minimum=1)
-    (pod,) = stage.replicated(1, labels={"scheduling.x-k8s.io/pod-group": "g"})
-
-    assert stage.refusal(pod) == 'a pod names the groups "g" and "job/train"'

@@ -30,30 +30,10 @@ def test_the_number_of_pods_is_a_resource_too() -> None:
     assert fits(nodes, members(nodes, 9, {"cpu": 10})) == {"r1": 2}
 
 
-def test_no_more_fit_than_there_are() -> None:
-    nodes = racks({"a/r1": 2})
-
-    assert fits(nodes, members(nodes, 3)) == {"r1": 3}
-
-
-def test_nodes_that_refuse_the_members_do_not_count() -> None:
-    nodes = racks({"a/r1": 1, "a/r2": 1})
-    refused = np.zeros(nodes.size, np.bool_)
-    refused[nodes.row_of("r1-0") or 0] = True
-
-    assert fits(nodes, members(nodes, 9, refused=refused)) == {"r1": 0, "r2": 4}
-
-
 def test_a_node_that_is_overcommitted_takes_none() -> None:
     nodes = racks({"a/r1": 1}, {"r1-0": 7})
 
     assert fits(nodes, members(nodes, 9)) == {"r1": 0}
-
-
-def test_members_of_several_shapes_share_what_is_free() -> None:
-    nodes = racks({"a/r1": 1, "a/r2": 2})
-
-    assert fits(nodes, members(nodes, 2, {"cpu": 1000}), members(nodes, 1, {"cpu": 4000})) == {"r1": 2, "r2": 3}
 
 
 def test_only_rows_within_count() -> None:

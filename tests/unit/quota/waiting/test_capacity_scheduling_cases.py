@@ -3,12 +3,8 @@
 What is used in a case before it begins is a pod that runs.
 """
 
-import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
 from scheduler import framework as fw
@@ -19,11 +15,11 @@ from scheduler.runtime.profile_spec import PluginRef, PluginSet
 from scheduler.testing import a_node, a_pod
 from tests.fakes import Eviction
 from tests.unit.cycle.fakes import PROFILE, newer
+from tests.unit.quota.tables import SCHEDULER_PLUGINS, of_cases, table
 from tests.unit.quota.waiting.shares import Sharing
 
-TABLES = Path(__file__).parents[2] / "plugins" / "contrib" / "capacity_scheduling"
-TABLE = json.loads((TABLES / "capacity_scheduling.json").read_text("utf-8"))
-OF_QUOTAS = json.loads((TABLES / "elastic_quota.json").read_text("utf-8"))
+TABLE = table("capacity_scheduling", SCHEDULER_PLUGINS)
+OF_QUOTAS = table("elastic_quota", SCHEDULER_PLUGINS)
 DECLARED = {
     **{f"new: {name}": {"added": case, **case} for name, case in OF_QUOTAS["TestNewElasticQuotaInfo"].items()},
     **TABLE["TestAddElasticQuota"],
@@ -39,10 +35,6 @@ WITHOUT_DEFAULT_PREEMPTION = replace(
         )
     ),
 )
-
-
-def of_table(name: str) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("case", TABLE[name].values(), ids=TABLE[name])
 
 
 def written(amounts: dict[str, int]) -> dict[str, str]:
@@ -87,12 +79,7 @@ def used(sharing: Sharing, namespace: str = "ns1") -> dict[str, int]:
     return {each: amount for each in resources if (amount := sharing.used(f"{namespace}/quota", each))}
 
 
-def test_the_tables_are_whole() -> None:
-    assert {name: len(TABLE[name]) for name in TABLE["counts"]} == TABLE["counts"]
-    assert sum(len(TABLE[name]) for name in TABLE["counts"]) == 27
-
-
-@of_table("TestPreFilter")
+@of_cases(TABLE["TestPreFilter"])
 def test_a_pod_is_refused_where_scheduler_plugins_refuses_it(case: dict[str, Any]) -> None:
     sharing = with_quotas(case["quotas"])
 
@@ -101,7 +88,7 @@ def test_a_pod_is_refused_where_scheduler_plugins_refuses_it(case: dict[str, Any
     assert found == case["fits"]
 
 
-@pytest.mark.parametrize("case", DECLARED.values(), ids=DECLARED)
+@of_cases(DECLARED)
 def test_a_quota_guarantees_and_limits_what_it_does_there(case: dict[str, Any]) -> None:
     sharing = Sharing()
     for spec in (case["added"], case.get("updated")):
@@ -114,7 +101,7 @@ def test_a_quota_guarantees_and_limits_what_it_does_there(case: dict[str, Any]) 
     assert share.maximum == case["maximum"]
 
 
-@of_table("TestDeleteElasticQuota")
+@of_cases(TABLE["TestDeleteElasticQuota"])
 def test_a_quota_that_is_deleted_is_gone(case: dict[str, Any]) -> None:
     sharing = Sharing()
     sharing.quota("ns1", minimum=case["added"]["min"], maximum=case["added"]["max"])
@@ -124,7 +111,7 @@ def test_a_quota_that_is_deleted_is_gone(case: dict[str, Any]) -> None:
     assert not any("ns1/quota" in each.tree.shares for each in sharing.shares.ledgers)
 
 
-@of_table("TestReserve")
+@of_cases(TABLE["TestReserve"])
 def test_pods_are_counted_in_their_own_quota_only(case: dict[str, Any]) -> None:
     sharing = with_quotas(case["quotas"])
 
@@ -133,7 +120,7 @@ def test_pods_are_counted_in_their_own_quota_only(case: dict[str, Any]) -> None:
         assert used(sharing) == amounts
 
 
-@of_table("TestUnreserve")
+@of_cases(TABLE["TestUnreserve"])
 def test_only_pods_that_are_counted_are_taken_off(case: dict[str, Any]) -> None:
     sharing = Sharing()
     minimum, maximum, before = case["quotas"]["ns1"]
@@ -151,7 +138,7 @@ def test_only_pods_that_are_counted_are_taken_off(case: dict[str, Any]) -> None:
         assert used(sharing) == amounts
 
 
-@of_table("TestAddPod")
+@of_cases(TABLE["TestAddPod"])
 def test_pods_add_up(case: dict[str, Any]) -> None:
     sharing = with_quotas(case["quotas"])
 
@@ -161,7 +148,7 @@ def test_pods_add_up(case: dict[str, Any]) -> None:
     assert used(sharing) == case["used"]
 
 
-@of_table("TestUpdatePod")
+@of_cases(TABLE["TestUpdatePod"])
 def test_a_pod_that_has_ended_does_not_count(case: dict[str, Any]) -> None:
     sharing = with_quotas(case["quotas"])
     first, second = case["phases"]
@@ -173,7 +160,7 @@ def test_a_pod_that_has_ended_does_not_count(case: dict[str, Any]) -> None:
     assert used(sharing) == case["used"]
 
 
-@of_table("TestDeletePod")
+@of_cases(TABLE["TestDeletePod"])
 def test_a_pod_that_is_deleted_does_not_count(case: dict[str, Any]) -> None:
     sharing = with_quotas(case["quotas"])
     pods = {pod[0]: made(pod, "n") for pod in case["pods"]}
@@ -185,7 +172,7 @@ def test_a_pod_that_is_deleted_does_not_count(case: dict[str, Any]) -> None:
     assert used(sharing) == case["used"]
 
 
-@of_table("TestPostFilter")
+@of_cases(TABLE["TestPostFilter"])
 async def test_a_pod_is_nominated_where_others_have_to_go(case: dict[str, Any]) -> None:
     sharing = with_pods(case)
     pod = made(case["pod"])
@@ -196,7 +183,7 @@ async def test_a_pod_is_nominated_where_others_have_to_go(case: dict[str, Any]) 
     assert [each.name for each in sharing.engine.nominator.nominated_pods(case["nominated"])] == [pod.name]
 
 
-@of_table("TestDryRunPreemption")
+@of_cases(TABLE["TestDryRunPreemption"])
 async def test_those_have_to_go_whom_scheduler_plugins_evicts(case: dict[str, Any]) -> None:
     sharing = with_pods(case)
     sharing.under_test.see(made(case["pod"]))
@@ -207,7 +194,7 @@ async def test_those_have_to_go_whom_scheduler_plugins_evicts(case: dict[str, An
     assert {"node-a": victims} == case["victims"]
 
 
-@of_table("TestPodEligibleToPreemptOthers")
+@of_cases(TABLE["TestPodEligibleToPreemptOthers"])
 async def test_the_same_pods_may_evict(case: dict[str, Any]) -> None:
     sharing = with_quotas(
         case["quotas"], node=a_node("node-a", cpu="64", memory="64Gi"), only=WITHOUT_DEFAULT_PREEMPTION

@@ -4,37 +4,23 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 import pytest
 
 from plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
 from plugins.contrib.coscheduling.plugin import Coscheduling
 from scheduler import framework as fw
 from scheduler.api.quota import kueue as api
-from scheduler.api.unstructured import Unstructured
 from scheduler.framework.events import (
     CLUSTER_QUEUE,
-    COHORT,
     LOCAL_QUEUE,
-    NAMESPACE,
-    RESOURCE_FLAVOR,
 )
 from scheduler.testing import a_node, a_pod, a_requirement, a_term, required
 from tests.fakes import a_plugin
 from tests.unit.cycle.fakes import PROFILE, newer
-from tests.unit.quota.kueue_objects import Group, a_cohort, a_flavor, a_local_queue, a_queue
+from tests.unit.quota.kueue_objects import Group, a_flavor, a_local_queue, a_namespace, a_queue, as_stored
 from tests.unit.quota.waiting.shares import WithShares
 
-BY_TYPE = {
-    api.ClusterQueue: CLUSTER_QUEUE,
-    api.Cohort: COHORT,
-    api.LocalQueue: LOCAL_QUEUE,
-    api.ResourceFlavor: RESOURCE_FLAVOR,
-    Unstructured: NAMESPACE,
-}
 TWO: Group = {"on-demand": {"cpu": ["2"]}, "spot": {"cpu": ["1"]}}
-
-
 GONE: Group = {"gone": {"cpu": ["900"]}}
 """A flavor of which there is no node."""
 
@@ -61,19 +47,14 @@ class Queues(WithShares):
             for number in (1, 2):
                 self.under_test.see(a_node(f"{kind}-{number}", cpu="4", labels={"kind": kind}))
             self.put(a_flavor(kind, {"kind": kind}))
-        self.put(Unstructured.from_dict({"metadata": {"name": "ns", "uid": "ns", "labels": {"team": "a"}}}))
+        self.put(a_namespace("ns", team="a"))
         for each in (a_queue("a", groups=list(groups), **spec), a_local_queue("ns", "q", "a"), *more):
             self.put(each)
 
     def put(self, found: Any) -> None:
         """Let the watch show an object, or its new version."""
         self._versions += 1
-        metadata = found.metadata
-        uid = f"{type(found).__name__} {metadata.namespace}/{metadata.name}"
-        if not isinstance(found, Unstructured):
-            metadata = msgspec.structs.replace(metadata, uid=uid, resource_version=str(self._versions))
-            found = msgspec.structs.replace(found, metadata=metadata)
-        self.engine.object_handlers.object_changed(BY_TYPE[type(found)], found)
+        self.engine.object_handlers.object_changed(*as_stored(found, self._versions))
 
     def remove(self, resource: str, name: str, namespace: str = "") -> None:
         self.engine.object_handlers.object_deleted(resource, self.engine.objects.get(resource, name, namespace))
@@ -104,6 +85,7 @@ class Queues(WithShares):
 
 async def test_pods_take_the_first_flavor_that_has_quota_and_go_to_its_nodes() -> None:
     queues = Queues()
+    queues.pod("free", None, node_name="spot-1")
 
     pods = [queues.pod(f"p{number}") for number in range(4)]
     await queues.schedule()
@@ -111,16 +93,8 @@ async def test_pods_take_the_first_flavor_that_has_quota_and_go_to_its_nodes() -
     assert queues.kinds() == {"p0": "on-demand", "p1": "on-demand", "p2": "spot"}
     assert queues.used() == {"on-demand/cpu": 2000, "spot/cpu": 1000}
     assert 'share "ClusterQueue/a" has no space: 1 of on-demand/cpu more than its nominalQuota' in queues.note(pods[3])
-
-
-async def test_a_waiting_pod_starts_where_quota_is_freed() -> None:
-    queues = Queues()
-    pods = [queues.pod(f"p{number}") for number in range(4)]
-    await queues.schedule()
     queues.confirm()
-
     await queues.end(pods[2])
-
     assert queues.kinds()["p3"] == "spot"
 
 
@@ -162,22 +136,6 @@ async def test_quota_of_a_flavor_that_was_kept_for_a_pod_which_takes_another_goe
     await queues.schedule()
 
     assert queues.kinds() == {"either": "on-demand", "only-spot": "spot"}
-
-
-async def test_a_share_borrows_in_its_cohort() -> None:
-    queues = Queues(
-        a_queue("b", "all", [{"spot": {"cpu": ["3"]}}]),
-        a_cohort("all"),
-        groups=({"spot": {"cpu": ["1"]}},),
-        cohort="all",
-    )
-
-    for number in range(6):
-        queues.pod(f"p{number}")
-    await queues.schedule()
-
-    assert len(queues.kinds()) == 4
-    assert queues.used("Cohort/all") == {"spot/cpu": 4000}
 
 
 def without_nodes(*also: type[fw.Plugin]) -> Queues:
@@ -357,28 +315,6 @@ async def test_a_tenant_does_not_escape_with_what_he_may_edit() -> None:
 
     assert queues.used() == {"spot/cpu": 2000}
     assert queues.kinds() == {"p0": "spot", "p1": "spot"}
-
-
-async def test_pods_of_kueue_are_refused_and_counted() -> None:
-    queues = Queues()
-    managed = queues.pod("managed", labels={api.MANAGED_LABEL: "true"})
-    queues.pod("running", labels={api.MANAGED_LABEL: "true"}, node_name="spot-1")
-
-    await queues.schedule()
-
-    assert "Kueue manages this pod" in queues.note(managed)
-    assert queues.used() == {"spot/cpu": 1000}
-
-
-async def test_pods_without_a_queue_are_free() -> None:
-    queues = Queues(groups=({"spot": {"cpu": ["1"]}},))
-
-    for number in range(3):
-        queues.pod(f"p{number}", None)
-    await queues.schedule()
-
-    assert len(queues.kinds()) == 3
-    assert queues.used() == {}
 
 
 async def test_a_label_of_nodes_that_a_new_flavor_names_is_read_of_what_runs() -> None:
