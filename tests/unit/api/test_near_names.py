@@ -1,13 +1,8 @@
 """Names that somebody may have meant."""
 
-import ast
-from pathlib import Path
-
 import pytest
 
 from scheduler.api.wording.near_names import MAX_LOOKED_UP, near_names
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(
@@ -22,14 +17,3 @@ ROOT = Path(__file__).parents[3]
 )
 def test_the_nearest_name_is_another_one(name: str, known: list[str], expected: list[str]) -> None:
     assert near_names(name, known) == expected
-
-
-def test_nobody_looks_for_near_names_in_another_way() -> None:
-    looking = [
-        path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "scheduler").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if "get_close_matches" in (getattr(node, "id", ""), getattr(node, "attr", ""))
-    ]
-
-    assert set(looking) == {"scheduler/api/wording/near_names.py"}

@@ -36,13 +36,6 @@ def test_claims_are_known_by_name_and_by_whether_they_are_made_for_the_pod() -> 
     assert [claim_name_of(pod, volume) for volume in pod.storage.volumes] == ["data", "data", "web-own"]
 
 
-def test_disks_without_a_rule_are_storage_without_a_key() -> None:
-    storage = with_volumes({"name": "a", "cinder": {"volumeID": "c"}}).storage
-
-    assert len(storage.volumes) == 1
-    assert storage.keys == ()
-
-
 def test_readers_are_in_the_way_of_writers_only() -> None:
     reader, writer = (
         with_volumes({"name": "a", "gcePersistentDisk": {"pdName": "d", "readOnly": read_only}}).storage
@@ -57,6 +50,7 @@ def test_storage_is_worked_out_once_and_goes_on_with_the_binding() -> None:
     pod = with_volumes({"name": "a", "cinder": {"volumeID": "c"}})
 
     assert pod.storage is pod.bound_to("n1").storage
+    assert (len(pod.storage.volumes), pod.storage.keys) == (1, ())  # of cinder no disk is ever in the way of another
 
 
 @pytest.mark.parametrize(("owner", "own"), [("1", True), ("2", False), (None, False)])

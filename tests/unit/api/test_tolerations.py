@@ -58,15 +58,12 @@ def test_numbers_are_compared_if_the_gate_is_on(operator: str, limit: str, value
     assert not tolerates(toleration, taint)
 
 
-def test_without_tolerations_nothing_is_tolerated() -> None:
-    assert not is_tolerated(TAINT, None)
-    assert not is_tolerated(TAINT, ())
-
-
 def test_the_first_untolerated_taint_with_one_of_the_effects_is_found() -> None:
     soft = Taint(key="soft", effect="PreferNoSchedule")
     other = Taint(key="other", effect="NoExecute")
 
+    assert relevant(None, {TAINT}) == ()
+    assert not is_tolerated(TAINT, None)
     assert first_untolerated([soft, TAINT, other], None) == TAINT
     assert first_untolerated([soft, TAINT, other], [Toleration(key="k", operator="Exists")]) == other
     assert first_untolerated([soft], None) is None
@@ -106,7 +103,3 @@ def test_of_thousands_of_comparisons_the_widest_are_looked_at() -> None:
     above = [Toleration(key="k", operator="Gt", value=f"{number}") for number in range(2_000, 3_000)]
 
     assert list(relevant([*below, *above], {TAINT}, by_number=True)) == [below[-1], above[0]]
-
-
-def test_without_tolerations_none_is_relevant() -> None:
-    assert relevant(None, {TAINT}) == ()

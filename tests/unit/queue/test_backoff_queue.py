@@ -3,7 +3,7 @@ import math
 import pytest
 
 from scheduler.framework.queued import QueuedPod
-from scheduler.queue.backoff_queue import Backoff, BackoffQueue, seconds_to_next_window
+from scheduler.queue.backoff_queue import Backoff, BackoffQueue
 from tests.fakes import FakeClock
 from tests.unit.queue.fakes import FIT, a_waiting_pod
 
@@ -75,8 +75,3 @@ def test_within_a_window_priority_decides_which_pod_leaves_early(queue: BackoffQ
     early = [queue.pop_early(), queue.pop_early(), queue.pop_early()]
 
     assert [queued.pod.uid for queued in early if queued is not None] == ["high", "low", "higher but later"]
-
-
-def test_flushes_are_aligned_with_the_windows() -> None:
-    assert seconds_to_next_window(12.25) == 0.75
-    assert seconds_to_next_window(12.0) == 1.0

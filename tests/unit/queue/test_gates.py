@@ -73,10 +73,6 @@ def test_the_plugin_that_gates_a_pod_is_asked_first(asked: list[str]) -> None:
     assert asked == ["2"]
 
 
-def test_a_profile_without_plugins_lets_every_pod_in() -> None:
-    assert Gates({}, Metrics(), FakeClock()).refusal(QueuedPod(a_waiting_pod(), 0.0)) is None
-
-
 @pytest.mark.parametrize("answer", [raises, errs])
 def test_a_failing_plugin_is_named_in_a_log_line_for_the_pod(
     caplog: pytest.LogCaptureFixture, answer: Callable[[], Status | None]

@@ -33,18 +33,6 @@ def test_events_are_kept_as_long_as_a_pod_may_need_them() -> None:
     assert list(pods._events) == []
 
 
-def test_a_pod_in_the_middle_leaves_the_log_alone() -> None:
-    pods = InFlightPods()
-    first = start(pods, "a")
-    start(pods, "b")
-    pods.record(ADD)
-
-    pods.finish("b")
-
-    pods.check_invariants()
-    assert pods.since(first) == [ADD]
-
-
 def test_a_pod_that_stays_in_flight_for_long_does_not_hold_all_that_happens_meanwhile() -> None:
     pods = InFlightPods()
     waits = start(pods, "waits for its volume")

@@ -14,15 +14,6 @@ def queue() -> QueueUnderTest:
     return QueueUnderTest()
 
 
-async def test_pop_gives_the_pod_of_highest_priority_at_once(queue: QueueUnderTest) -> None:
-    queue.add(a_waiting_pod("a"))
-    queue.add(a_waiting_pod("b", priority=1))
-
-    pods = [await queue.pop(), await queue.pop()]
-
-    assert [queued.pod.uid for queued in pods if queued is not None] == ["b", "a"]
-
-
 def add(queue: QueueUnderTest) -> None:
     queue.add(a_waiting_pod("new"))
 

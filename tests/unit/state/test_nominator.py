@@ -33,16 +33,6 @@ def test_a_pod_is_nominated_by_its_status_or_the_caller(pod: Pod, override: str 
     assert list(nominator.nominated_pods(node_name)) == ([pod] if node_name else [])
 
 
-def test_a_new_nomination_ends_the_earlier_one() -> None:
-    nominator = Nominator()
-    nominator.add(a_nominee(), "n1")
-
-    nominator.add(a_nominee(), "n2")
-
-    nominator.check_invariants()
-    assert [node_name for node_name, _ in nominator.by_node()] == ["n2"]
-
-
 def test_a_nomination_that_ends_leaves_nothing_behind() -> None:
     nominator = Nominator()
     nominator.add(a_nominee(), "n1")

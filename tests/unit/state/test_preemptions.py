@@ -77,7 +77,7 @@ def test_a_preemptor_gains_nothing_where_a_victim_went_for_a_more_important_pod_
     assert stage.nominator.has_gained(member.uid)
 
 
-def test_when_the_last_victim_is_gone_all_pods_are_tried() -> None:
+def test_when_the_last_victim_is_gone_all_pods_are_tried_and_it_ends_if_that_is_in_vain() -> None:
     stage = Stage()
 
     stage.gone(stage.victims[0])
@@ -86,14 +86,7 @@ def test_when_the_last_victim_is_gone_all_pods_are_tried() -> None:
 
     assert stage.activated == [each.uid for each in stage.members]
     assert stage.lives
-
-
-def test_it_ends_when_they_are_tried_in_vain_then() -> None:
-    stage = Stage()
-    stage.gone(*stage.victims)
-
     stage.fails()
-
     assert not stage.lives
     assert not stage.nominator.kept
     assert len(stage.ended) == 1
