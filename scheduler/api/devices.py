@@ -9,7 +9,16 @@ from typing import Final
 
 import msgspec
 
-from scheduler.api.objects import NodeSelector, ObjectMeta, PodResourceClaim, Quantity, Taint, Toleration, Wire
+from scheduler.api.objects import (
+    ApiObject,
+    NodeSelector,
+    ObjectMeta,
+    PodResourceClaim,
+    Quantity,
+    Taint,
+    Toleration,
+    Wire,
+)
 from scheduler.api.pods.pod import Pod
 from scheduler.api.wording.folding import unfolded
 
@@ -219,15 +228,10 @@ class ClassSpec(Wire, frozen=True):
     extended_resource_name: str | None = None
 
 
-class DeviceClass(Wire, frozen=True):
+class DeviceClass(ApiObject, frozen=True):
     """A resource.k8s.io/v1 DeviceClass."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: ClassSpec = ClassSpec()
-
-    @property
-    def name(self) -> str:
-        return self.metadata.name
 
 
 class Attribute(Wire, frozen=True):
@@ -330,15 +334,10 @@ class SliceSpec(Wire, frozen=True):
     """Calls to the driver that a kubelet need not make; not every kubelet can leave them out."""
 
 
-class ResourceSlice(Wire, frozen=True):
+class ResourceSlice(ApiObject, frozen=True):
     """A resource.k8s.io/v1 ResourceSlice: some devices of a pool."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: SliceSpec = SliceSpec()
-
-    @property
-    def name(self) -> str:
-        return self.metadata.name
 
 
 class DeviceTaintSelector(Wire, frozen=True):
@@ -354,10 +353,9 @@ class DeviceTaintRuleSpec(Wire, frozen=True):
     taint: Taint = Taint()
 
 
-class DeviceTaintRule(Wire, frozen=True):
+class DeviceTaintRule(ApiObject, frozen=True):
     """A resource.k8s.io/v1 DeviceTaintRule."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()
 
 

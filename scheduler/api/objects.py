@@ -66,10 +66,38 @@ labels_of: Final = unguarded(ObjectMeta, "labels")
 """The labels as they are stored, None for none, for the engine: they are read whenever a pod is counted."""
 
 
-class NodeMeta(ObjectMeta, frozen=True):
-    """All annotations are decoded for nodes only: those of pods are in `Pod.raw`, and can be most of a pod's bytes."""
+class AnnotatedMeta(ObjectMeta, frozen=True):
+    """With all annotations. Not for pods, which have them in `Pod.raw`: they can be most of a pod's bytes."""
 
     annotations: Strings = ABSENT
+
+
+class ApiObject(Wire, frozen=True):
+    """An object with metadata."""
+
+    metadata: ObjectMeta = ObjectMeta()
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+    @property
+    def namespace(self) -> str:
+        return self.metadata.namespace
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return self.metadata.labels
+
+
+class AnnotatedObject(ApiObject, frozen=True):
+    """An object whose annotations are read."""
+
+    metadata: AnnotatedMeta = AnnotatedMeta()
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        return self.metadata.annotations
 
 
 class GroupAnnotations(Wire, frozen=True):
@@ -458,26 +486,13 @@ class NodeStatus(Wire, frozen=True):
     declared_features: tuple[str, ...] | None = None
 
 
-class Node(Wire, frozen=True):
+class Node(AnnotatedObject, frozen=True):
     """A v1.Node, reduced to what scheduling reads."""
 
-    metadata: NodeMeta = NodeMeta()
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
     raw_json: bytes = msgspec.field(default=b"", name="(raw)")
     """The whole object as JSON, if extenders need it; empty if not. No API object has a field of this wire name."""
-
-    @property
-    def name(self) -> str:
-        return self.metadata.name
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        return self.metadata.labels
-
-    @property
-    def annotations(self) -> Mapping[str, str]:
-        return self.metadata.annotations
 
     @property
     def taints(self) -> tuple[Taint, ...]:

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 from scheduler.api.decoding import convert, reread
+from scheduler.api.objects import AnnotatedMeta
 from scheduler.api.storage.csi_translation import BY_NAME
 from scheduler.api.storage.volumes import (
     BIND_COMPLETED,
     SELECTED_NODE,
-    AnnotatedMeta,
     CSIPersistentVolumeSource,
     ObjectReference,
     PersistentVolume,

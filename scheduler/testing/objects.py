@@ -11,12 +11,12 @@ import msgspec
 from scheduler.api.decoding import reread
 from scheduler.api.objects import (
     Affinity,
+    AnnotatedMeta,
     Container,
     ContainerImage,
     ContainerPort,
     Node,
     NodeAffinity,
-    NodeMeta,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
@@ -149,7 +149,7 @@ def a_node(
 ) -> Node:
     """Make a node. `allocatable` is laid over cpu, memory and pods; `images` are names with their bytes."""
     return Node(
-        metadata=NodeMeta(
+        metadata=AnnotatedMeta(
             name=name,
             uid=name,
             labels=dict(labels or {}),

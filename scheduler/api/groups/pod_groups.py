@@ -5,8 +5,8 @@ CompositePodGroups of v1alpha3 consist of these or of each other; they are read 
 
 from typing import Any, Final
 
+from scheduler.api.objects import ApiObject, PodResourceClaim, Wire
 from scheduler.api.objects import Condition as Condition
-from scheduler.api.objects import ObjectMeta, PodResourceClaim, Wire
 
 POD_GROUP_SCHEDULED: Final = "PodGroupScheduled"
 """The condition that says whether a group has its nodes."""
@@ -58,7 +58,6 @@ class PodGroupStatus(Wire, frozen=True):
     conditions: tuple[Condition, ...] | None = None
 
 
-class PodGroup(Wire, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
+class PodGroup(ApiObject, frozen=True):
     spec: PodGroupSpec = PodGroupSpec()
     status: PodGroupStatus = PodGroupStatus()

@@ -1,6 +1,6 @@
 """ElasticQuota v1alpha1 of scheduler-plugins: how much the pods of a namespace are guaranteed, and may use."""
 
-from scheduler.api.objects import ObjectMeta, ResourceList, Wire
+from scheduler.api.objects import ApiObject, ResourceList, Wire
 
 
 class ElasticQuotaSpec(Wire, frozen=True):
@@ -12,7 +12,6 @@ class ElasticQuotaStatus(Wire, frozen=True):
     used: ResourceList | None = None
 
 
-class ElasticQuota(Wire, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
+class ElasticQuota(ApiObject, frozen=True):
     spec: ElasticQuotaSpec = ElasticQuotaSpec()
     status: ElasticQuotaStatus = ElasticQuotaStatus()

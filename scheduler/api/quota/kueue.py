@@ -6,8 +6,8 @@ Kueue records its own decisions in Workloads, which are not read. Quantities sta
 from collections.abc import Mapping
 from typing import Final
 
+from scheduler.api.objects import ApiObject, LabelSelector, Taint, Wire
 from scheduler.api.objects import Condition as Condition
-from scheduler.api.objects import LabelSelector, ObjectMeta, Taint, Wire
 
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 """The label of pods that names a LocalQueue of their namespace."""
@@ -115,8 +115,7 @@ class ClusterQueueStatus(Wire, frozen=True):
     admitted_workloads: int = 0
 
 
-class ClusterQueue(Wire, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
+class ClusterQueue(ApiObject, frozen=True):
     spec: ClusterQueueSpec = ClusterQueueSpec()
     status: ClusterQueueStatus = ClusterQueueStatus()
 
@@ -126,10 +125,9 @@ class LocalQueueSpec(Wire, frozen=True):
     stop_policy: str | None = None
 
 
-class LocalQueue(Wire, frozen=True):
+class LocalQueue(ApiObject, frozen=True):
     """A queue of a namespace, which its pods name."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: LocalQueueSpec = LocalQueueSpec()
 
 
@@ -139,8 +137,7 @@ class CohortSpec(Wire, frozen=True):
     fair_sharing: FairSharing | None = None
 
 
-class Cohort(Wire, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
+class Cohort(ApiObject, frozen=True):
     spec: CohortSpec = CohortSpec()
 
 
@@ -151,8 +148,7 @@ class ResourceFlavorSpec(Wire, frozen=True):
     resource_weights: Mapping[str, Quantity] | None = None
 
 
-class ResourceFlavor(Wire, frozen=True):
+class ResourceFlavor(ApiObject, frozen=True):
     """A kind of nodes, by their labels and taints."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: ResourceFlavorSpec = ResourceFlavorSpec()

@@ -3,22 +3,20 @@
 As in `objects`: the API's field names in snake case, unknown fields dropped, quantities kept as written.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
 from scheduler.api.objects import (
-    ABSENT,
+    AnnotatedObject,
+    ApiObject,
     InTreeSources,
     LabelSelector,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
-    ObjectMeta,
     ResourceList,
     ResourceRequirements,
-    Strings,
     Volume,
     Wire,
 )
@@ -32,12 +30,6 @@ MIGRATED_PLUGINS: Final = "storage.alpha.kubernetes.io/migrated-plugins"
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
-
-
-class AnnotatedMeta(ObjectMeta, frozen=True):
-    """Metadata with annotations: those of volumes, claims and CSINodes say how far binding and migration are."""
-
-    annotations: Strings = ABSENT
 
 
 class ObjectReference(Wire, frozen=True):
@@ -74,22 +66,9 @@ class PersistentVolumeStatus(Wire, frozen=True):
     phase: str = ""
 
 
-class PersistentVolume(Wire, frozen=True):
-    metadata: AnnotatedMeta = AnnotatedMeta()
+class PersistentVolume(AnnotatedObject, frozen=True):
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
     status: PersistentVolumeStatus = PersistentVolumeStatus()
-
-    @property
-    def name(self) -> str:
-        return self.metadata.name
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        return self.metadata.labels
-
-    @property
-    def annotations(self) -> Mapping[str, str]:
-        return self.metadata.annotations
 
     @property
     def class_name(self) -> str:
@@ -111,22 +90,9 @@ class PersistentVolumeClaimStatus(Wire, frozen=True):
     phase: str = ""
 
 
-class PersistentVolumeClaim(Wire, frozen=True):
-    metadata: AnnotatedMeta = AnnotatedMeta()
+class PersistentVolumeClaim(AnnotatedObject, frozen=True):
     spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
     status: PersistentVolumeClaimStatus = PersistentVolumeClaimStatus()
-
-    @property
-    def name(self) -> str:
-        return self.metadata.name
-
-    @property
-    def namespace(self) -> str:
-        return self.metadata.namespace
-
-    @property
-    def annotations(self) -> Mapping[str, str]:
-        return self.metadata.annotations
 
     @property
     def class_name(self) -> str:
@@ -146,16 +112,11 @@ class TopologySelectorTerm(Wire, frozen=True):
     match_label_expressions: tuple[TopologySelectorLabelRequirement, ...] | None = None
 
 
-class StorageClass(Wire, frozen=True):
-    metadata: AnnotatedMeta = AnnotatedMeta()
+class StorageClass(AnnotatedObject, frozen=True):
     provisioner: str = ""
     reclaim_policy: str | None = None
     volume_binding_mode: str | None = None
     allowed_topologies: tuple[TopologySelectorTerm, ...] | None = None
-
-    @property
-    def name(self) -> str:
-        return self.metadata.name
 
     @property
     def allowed_nodes(self) -> NodeSelector | None:
@@ -195,19 +156,10 @@ class CSINodeSpec(Wire, frozen=True):
     drivers: tuple[CSINodeDriver, ...] | None = None
 
 
-class CSINode(Wire, frozen=True):
+class CSINode(AnnotatedObject, frozen=True):
     """The reports of the CSI drivers on the node of the same name."""
 
-    metadata: AnnotatedMeta = AnnotatedMeta()
     spec: CSINodeSpec = CSINodeSpec()
-
-    @property
-    def name(self) -> str:
-        return self.metadata.name
-
-    @property
-    def annotations(self) -> Mapping[str, str]:
-        return self.metadata.annotations
 
     @property
     def drivers(self) -> tuple[CSINodeDriver, ...]:
@@ -219,19 +171,13 @@ class CSIDriverSpec(Wire, frozen=True):
     prevent_pod_scheduling_if_missing: bool | None = None
 
 
-class CSIDriver(Wire, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
+class CSIDriver(ApiObject, frozen=True):
     spec: CSIDriverSpec = CSIDriverSpec()
 
-    @property
-    def name(self) -> str:
-        return self.metadata.name
 
-
-class CSIStorageCapacity(Wire, frozen=True):
+class CSIStorageCapacity(ApiObject, frozen=True):
     """The amount that a driver can still provision of a class, on nodes of `node_topology`."""
 
-    metadata: ObjectMeta = ObjectMeta()
     node_topology: LabelSelector | None = None
     storage_class_name: str = ""
     capacity: str | int | float | None = None
@@ -248,15 +194,10 @@ class VolumeAttachmentSpec(Wire, frozen=True):
     source: VolumeAttachmentSource = VolumeAttachmentSource()
 
 
-class VolumeAttachment(Wire, frozen=True):
+class VolumeAttachment(ApiObject, frozen=True):
     """A volume is attached to a node, or is to be."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: VolumeAttachmentSpec = VolumeAttachmentSpec()
-
-    @property
-    def name(self) -> str:
-        return self.metadata.name
 
 
 def claim_name_of(pod: Pod, volume: Volume) -> str | None:

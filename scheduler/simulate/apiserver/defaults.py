@@ -18,6 +18,7 @@ from scheduler.api.generated_uids import UIDS
 from scheduler.api.label_selectors import IN, NOT_IN
 from scheduler.api.objects import (
     Affinity,
+    AnnotatedMeta,
     Container,
     ContainerPort,
     EphemeralVolumeSource,
@@ -25,7 +26,6 @@ from scheduler.api.objects import (
     LabelSelector,
     LabelSelectorRequirement,
     Node,
-    NodeMeta,
     NodeSpec,
     NodeStatus,
     ObjectMeta,
@@ -98,7 +98,7 @@ class WrittenNodeStatus(NodeStatus, frozen=True):
 class WrittenNode(Wire, frozen=True):
     """A node, including the fields from which other fields get their defaults."""
 
-    metadata: NodeMeta = NodeMeta()
+    metadata: AnnotatedMeta = AnnotatedMeta()
     spec: NodeSpec = NodeSpec()
     status: WrittenNodeStatus = WrittenNodeStatus()
 

@@ -12,7 +12,8 @@ import pytest
 
 from plugins import IN_TREE
 from scheduler import framework as fw
-from scheduler.api.storage.volumes import AnnotatedMeta, StorageClass
+from scheduler.api.objects import AnnotatedMeta
+from scheduler.api.storage.volumes import StorageClass
 from scheduler.assembly.reloading import RETRY_SECONDS, Reloader
 from scheduler.config.load import config_from_dict
 from scheduler.config.source import Loaded

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 import plugins
-from scheduler.api.storage.volumes import AnnotatedMeta, PersistentVolume
+from scheduler.api.objects import AnnotatedMeta
+from scheduler.api.storage.volumes import PersistentVolume
 from scheduler.framework.errors import ApiError
 from scheduler.simulate.engine import simulate
 from scheduler.simulate.other_objects import OtherObject, OtherObjects
