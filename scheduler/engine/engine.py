@@ -11,7 +11,7 @@ from scheduler.api.pods.pod import Pod
 from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Algorithm
 from scheduler.cycle.api_calls import PublishedCalls
-from scheduler.cycle.core import Core
+from scheduler.cycle.core import Core, Pauses
 from scheduler.cycle.cycle_events import Reconfigured
 from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.handlers import ClusterEventHandlers
@@ -19,7 +19,6 @@ from scheduler.cycle.last_look import LastLook
 from scheduler.cycle.listeners import PodListeners
 from scheduler.cycle.loop import SchedulingLoop
 from scheduler.cycle.object_handlers import ObjectEventHandlers
-from scheduler.cycle.pauses import Pauses
 from scheduler.cycle.preemptions import PreemptionEnds
 from scheduler.cycle.rejections import EarlyEnds
 from scheduler.cycle.resizes import NO_RESIZES, QueuedResizes

@@ -70,7 +70,6 @@ from scheduler.framework.groups.pod_groups import PodGroup as PodGroup
 from scheduler.framework.groups.pod_groups import PodGroups as PodGroups
 from scheduler.framework.groups.pod_groups import decided as decided
 from scheduler.framework.groups.pod_groups import entry_key as entry_key
-from scheduler.framework.groups.topology import Topology as Topology
 from scheduler.framework.handle import Access as Access
 from scheduler.framework.handle import ApiWriter as ApiWriter
 from scheduler.framework.handle import Binder as Binder
@@ -88,6 +87,7 @@ from scheduler.framework.handle import PodNominator as PodNominator
 from scheduler.framework.handle import PodsInPreBind as PodsInPreBind
 from scheduler.framework.handle import Reader as Reader
 from scheduler.framework.handle import Repetition as Repetition
+from scheduler.framework.handle import Shared as Shared
 from scheduler.framework.handle import WaitingPod as WaitingPod
 from scheduler.framework.handle import WaitingPods as WaitingPods
 from scheduler.framework.nodes.change_log import BoundedLog as BoundedLog
@@ -99,6 +99,7 @@ from scheduler.framework.nodes.nodes import Int64Column as Int64Column
 from scheduler.framework.nodes.nodes import NodeColumns as NodeColumns
 from scheduler.framework.nodes.nodes import NodeInfo as NodeInfo
 from scheduler.framework.nodes.nodes import Rows as Rows
+from scheduler.framework.nodes.nodes import VolumeIndex as VolumeIndex
 from scheduler.framework.nodes.resources import POD_DISRUPTION_BUDGET as POD_DISRUPTION_BUDGET
 from scheduler.framework.nodes.resources import REPLICA_SET as REPLICA_SET
 from scheduler.framework.nodes.resources import REPLICATION_CONTROLLER as REPLICATION_CONTROLLER
@@ -107,7 +108,6 @@ from scheduler.framework.nodes.resources import STATEFUL_SET as STATEFUL_SET
 from scheduler.framework.nodes.stored_columns import ChangedRows as ChangedRows
 from scheduler.framework.nodes.stored_columns import Column as Column
 from scheduler.framework.nodes.stored_columns import StoredColumns as StoredColumns
-from scheduler.framework.nodes.volumes import VolumeIndex as VolumeIndex
 from scheduler.framework.obstacles import Change as Change
 from scheduler.framework.obstacles import ExplainPlugin as ExplainPlugin
 from scheduler.framework.obstacles import ExplainPreemptionPlugin as ExplainPreemptionPlugin
@@ -152,6 +152,7 @@ from scheduler.framework.pods import PodIndex as PodIndex
 from scheduler.framework.pods import PodMatch as PodMatch
 from scheduler.framework.pods import TermKind as TermKind
 from scheduler.framework.pods import TermWeights as TermWeights
+from scheduler.framework.pods import Topology as Topology
 from scheduler.framework.preemption.dry_run import PRIORITY_OFFSET as PRIORITY_OFFSET
 from scheduler.framework.preemption.dry_run import DryRun as DryRun
 from scheduler.framework.preemption.dry_run import DryRuns as DryRuns
@@ -168,7 +169,6 @@ from scheduler.framework.preemption.dry_run_filter import SimulatedNodes as Simu
 from scheduler.framework.preemption.nominated import NominatedPods as NominatedPods
 from scheduler.framework.queued import EntityKey as EntityKey
 from scheduler.framework.queued import QueuedPod as QueuedPod
-from scheduler.framework.shared import Shared as Shared
 from scheduler.framework.shares import IS_CHARGED as IS_CHARGED
 from scheduler.framework.shares import DeclaredShare as DeclaredShare
 from scheduler.framework.shares import NodeKind as NodeKind

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol, Self, TypeAlias
+from typing import Any, Final, Protocol, Self, TypeAlias, TypeVar
 
 from scheduler.api.pods.pod import Pod
 from scheduler.framework.errors import ApiError
@@ -12,8 +12,28 @@ from scheduler.framework.nodes.nodes import NodeColumns
 from scheduler.framework.nodes.stored_columns import StoredColumns
 from scheduler.framework.preemption.dry_run import DryRuns
 from scheduler.framework.preemption.preemptions import NO_PREEMPTIONS, Preemptions
-from scheduler.framework.shared import Shared
 from scheduler.framework.shares import NO_SHARES, Shares
+
+T = TypeVar("T")
+
+
+class Shared:
+    """One object of each class, made when it is first asked for: the same for all profiles.
+
+    It stays when the configuration is loaded again, as long as a plugin of some profile asks for it in its `start`.
+    """
+
+    __slots__ = ("_by_class",)
+
+    def __init__(self) -> None:
+        self._by_class: dict[type, Any] = {}
+
+    def get(self, cls: type[T], make: Callable[[], T]) -> T:
+        """Return the object of exactly this class; `make` is called if there is none yet."""
+        found: T | None = self._by_class.get(cls)
+        if found is None:
+            found = self._by_class[cls] = make()
+        return found
 
 
 class Binder(Protocol):

@@ -8,13 +8,44 @@ Those that leave to be tried before they have space stay known until then: they 
 meanwhile.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from scheduler.api.pods.importance import created
 from scheduler.framework.queued import EntityKey, Entry, QueuedGroup, QueuedPod
 from scheduler.queue.entity_heap import EntityHeap
-from scheduler.queue.quota import Request
+
+
+class Request(Protocol):
+    """The need of an entry, as the queue sees it."""
+
+    @property
+    def kind(self) -> Hashable:
+        """The same for all entries for which there is space at the same time."""
+
+    @property
+    def sources(self) -> Collection[Hashable]:
+        """The objects, in addition to its pods, that say how much it is."""
+
+
+class Quota(Protocol):
+    """The needs of entries."""
+
+    def lacking(self, entry: Entry) -> Request | None:
+        """Return what an entry needs that quota has refused, and for which there is no space; None for others."""
+        return None
+
+    def has_come_free(self, entry: Entry) -> bool:
+        """Say whether there is space now for a group that quota has refused as a whole."""
+        return False
+
+
+class NoQuota(Quota):
+    """There is none."""
+
+
+NO_QUOTA: Final[Quota] = NoQuota()
+
 
 R = TypeVar("R", bound=Request)
 

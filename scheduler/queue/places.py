@@ -45,8 +45,7 @@ from scheduler.queue.gates import GateRefusal, Gates
 from scheduler.queue.group_entries import GroupEntries
 from scheduler.queue.held_pods import HeldPods
 from scheduler.queue.in_flight import InFlightPods
-from scheduler.queue.pending_for_quota import PendingForQuota
-from scheduler.queue.quota import NO_QUOTA, Quota
+from scheduler.queue.pending_for_quota import NO_QUOTA, PendingForQuota, Quota
 from scheduler.queue.rejectors import RejectorCounts
 from scheduler.queue.requeueing import Requeue, RequeueRules
 from scheduler.queue.settings import QueueSettings

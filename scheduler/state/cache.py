@@ -17,15 +17,30 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, KeysView
 from dataclasses import dataclass
+from typing import Final
 
-from scheduler.api.objects import Node
+import msgspec
+
+from scheduler.api.objects import Node, Taint
 from scheduler.api.pods.pod import Pod
 from scheduler.api.pods.requests import PodResources, allocatable_of
 from scheduler.process.metrics import Metrics
 from scheduler.runtime.event_stream import EventStream
 from scheduler.state.nodes.node_table import NodeTable
-from scheduler.state.resting import as_scheduled
 from scheduler.state.state_events import NodeQuarantined, NodeRemoved, NodeSet, PodCounted, PodUncounted, TableRebuilt
+
+REST: Final = Taint("loadmaster/rejected-a-pod", "", "NoSchedule")
+
+
+def as_scheduled(node: Node, *, is_at_rest: bool) -> Node:
+    """Return a node as it is to be scheduled: with our taint if it is at rest, otherwise without."""
+    taints = tuple(taint for taint in node.taints if taint != REST)
+    if is_at_rest:
+        taints += (REST,)
+    if taints == node.taints:
+        return node
+    return msgspec.structs.replace(node, spec=msgspec.structs.replace(node.spec, taints=taints or None))
+
 
 _logger = logging.getLogger(__name__)
 

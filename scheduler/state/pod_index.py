@@ -5,21 +5,64 @@ of its group, and one addition for each match that the group fulfils.
 """
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from itertools import chain
+from typing import Final, NamedTuple, TypeAlias
 
+import msgspec
 import numpy as np
 
 from scheduler.api.label_selectors import EXISTS, IN, Selector
 from scheduler.api.objects import labels_of
 from scheduler.api.pods.pod import Pod
 from scheduler.api.pods.pod_affinity import NO_TERMS
-from scheduler.framework.groups.topology import Topology
 from scheduler.framework.nodes.columns import Int32Column, Int64Column
-from scheduler.framework.pods import PodCounts, PodMatch, TermWeights
-from scheduler.state.alike_pods import AlikePods, GroupKey, add_up, fulfils, group_key
+from scheduler.framework.pods import PodCounts, PodMatch, TermWeights, Topology
 from scheduler.state.nodes.count_columns import COLUMN_BYTES, CountColumn, CountColumns
 from scheduler.state.pod_terms import SUMS_BYTES, TermTable
 from scheduler.state.selector_postings import SelectorPostings
+
+GroupKey: TypeAlias = tuple[str | bool, ...]
+"""Within a namespace: being deleted or not, the label keys, the label values. Flat, since there may be one per pod."""
+
+
+class AlikePods(msgspec.Struct, eq=False, gc=False):
+    """One group. It refers to columns, which refer to nothing, so the garbage collector need not track it."""
+
+    labels: Mapping[str, str]
+    is_deleting: bool
+    rows: dict[int, int]
+    """Row → number of its pods there; never 0."""
+    columns: tuple[CountColumn, ...] = ()
+    """The columns in which its pods are counted: those of the matches that it fulfils."""
+
+
+def group_key(pod: Pod) -> GroupKey:
+    """Return the key of the pod's group within its namespace."""
+    metadata = pod.metadata
+    labels = labels_of(metadata)
+    # The API server sends labels sorted by key; another order only costs one more group.
+    if labels:
+        return (metadata.deletion_timestamp is not None, *labels, *labels.values())
+    return (metadata.deletion_timestamp is not None,)
+
+
+def fulfils(match: PodMatch, namespace: str, group: AlikePods) -> bool:
+    """Return whether the pods of a group match."""
+    if group.is_deleting and match.alive_only:
+        return False
+    return (match.namespaces is None or namespace in match.namespaces) and match.selector.matches(group.labels)
+
+
+def add_up(groups: Iterable[AlikePods], counts: Int32Column) -> None:
+    """Add to `counts` how many pods of the groups are on each row."""
+    by_row = [group.rows for group in groups]
+    if not by_row:
+        return
+    size = sum(map(len, by_row))
+    rows = np.fromiter(chain.from_iterable(by_row), np.intp, size)
+    pods = np.fromiter(chain.from_iterable(of_group.values() for of_group in by_row), np.int32, size)
+    np.add.at(counts, rows, pods)
+
 
 MAX_COLUMNS_OF_A_GROUP: Final = 128
 """A pod is counted in no more columns than this: 25 ns each, or 3 µs. The least recently used ones make room."""

@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from scheduler.framework.handle import Listener
-from scheduler.framework.shared import Shared
+from scheduler.framework.handle import Listener, Shared
 from scheduler.state.objects import ObjectStore
 
 T = TypeVar("T")

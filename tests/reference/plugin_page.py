@@ -11,7 +11,6 @@ import msgspec
 from scheduler.api import objects
 from scheduler.api.pods.pod import Pod
 from scheduler.framework import cycle_state, handle, pods, status
-from scheduler.framework.groups import topology
 from scheduler.framework.nodes import nodes, stored_columns
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "plugin-reference.md"
@@ -71,7 +70,7 @@ def text() -> str:
         "## NodeColumns\n\nAll nodes at once, as the column forms get them.\n\n" + "".join(_members(nodes.NodeColumns)),
         "### Aspects\n\n" + "".join(_members(nodes.Aspect)),
         "### Pods on nodes\n\n`nodes.pods`:\n\n" + "".join(_members(pods.PodIndex)),
-        "### Topology\n\n`nodes.topology(key)`:\n\n" + "".join(_members(topology.Topology)),
+        "### Topology\n\n`nodes.topology(key)`:\n\n" + "".join(_members(pods.Topology)),
         "## Handle\n\nWhat `start` takes.\n\n" + "".join(_members(handle.Handle)),
         *_roles(),
         "## CycleState\n\n" + "".join(_members(cycle_state.CycleState)),

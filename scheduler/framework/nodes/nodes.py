@@ -10,13 +10,26 @@ from typing import Protocol
 
 from scheduler.api.objects import Node, Taint
 from scheduler.api.pods.pod import Pod
-from scheduler.framework.groups.topology import Topology as Topology
+from scheduler.api.storage.pod_storage import VolumeKey
 from scheduler.framework.nodes.columns import BoolColumn as BoolColumn
 from scheduler.framework.nodes.columns import Int32Column as Int32Column
 from scheduler.framework.nodes.columns import Int64Column as Int64Column
 from scheduler.framework.nodes.columns import Rows as Rows
-from scheduler.framework.nodes.volumes import VolumeIndex
 from scheduler.framework.pods import PodIndex
+from scheduler.framework.pods import Topology as Topology
+
+
+class VolumeIndex(Protocol):
+    """The claims and disks that pods on nodes use; also on rows that are not nodes (see `in_use` of NodeColumns)."""
+
+    def users(self, key: VolumeKey) -> Mapping[int, int]:
+        """Row → how many pods there use the claim or disk; also within a what-if. Read it, never keep it."""
+
+    def most(self, row: int) -> int:
+        """Return how many volumes the pods of a row have, one that two pods use counted twice; also in a what-if."""
+
+    def has_odd_pods(self, row: int) -> bool:
+        """Return whether a pod of a row has volumes that are not `regular` (PodStorage); also within a what-if."""
 
 
 class Aspect(IntFlag):

@@ -6,8 +6,8 @@ from typing import Final, Generic, TypeVar
 import msgspec
 import numpy as np
 
-from scheduler.framework.groups.topology import Topology
 from scheduler.framework.nodes.columns import Int32Column, Int64Column
+from scheduler.framework.pods import Topology
 from scheduler.state.nodes.live_column import LiveColumn, int32_column
 
 KeyT = TypeVar("KeyT", bound=Hashable)

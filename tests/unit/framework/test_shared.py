@@ -1,4 +1,4 @@
-from scheduler.framework.shared import Shared
+from scheduler.framework.handle import Shared
 
 
 def test_an_object_is_made_once_for_each_class() -> None:

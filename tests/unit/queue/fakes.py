@@ -21,7 +21,7 @@ from scheduler.framework.plugin import PreEnqueuePlugin
 from scheduler.framework.queued import Entry, QueuedGroup, QueuedPod, pods_of
 from scheduler.framework.status import Code, Status, unresolvable
 from scheduler.process.metrics import Metrics
-from scheduler.queue.quota import NO_QUOTA, Quota
+from scheduler.queue.pending_for_quota import NO_QUOTA, Quota
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.settings import QueueSettings
 from scheduler.state.nominator import Nominator
