@@ -68,6 +68,16 @@ class EngineUnderTest:
             self.loop.schedule_one(queued)
         await settle()
 
+    async def try_all(self) -> int:
+        """Try pods and groups as long as there is one to try; return how often one was taken out of the queue."""
+        tries = 0
+        while (queued := self.queue.pop_nowait()) is not None:
+            self.loop.schedule_one(queued)
+            await settle()
+            tries += 1
+            assert tries < 2000, "it spins"
+        return tries
+
     def wait(self, seconds: float) -> None:
         """Let time pass, and the queue do what it does with time."""
         self.clock.advance(seconds)

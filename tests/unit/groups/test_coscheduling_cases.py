@@ -11,7 +11,7 @@ from scheduler.api.groups.coscheduling import POD_GROUP_LABEL
 from scheduler.framework.queued import QueuedPod
 from scheduler.groups.amounts import resource_gap
 from scheduler.testing import a_node, a_pod
-from tests.conformance.transcribed import Case, cases, table
+from tests.conformance.transcribed import Case, cases
 from tests.unit.cycle.fakes import PROFILE
 from tests.unit.groups.coscheduling import Coscheduled
 
@@ -93,13 +93,3 @@ def test_pods_are_tried_in_the_order_that_scheduler_plugins_says(case: Case) -> 
     first.timestamp, second.timestamp = float(case["first"][1]), float(case["second"][1])
 
     assert PrioritySort().less(first, second) is case["want"]
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["pre_filter", "permit", "plugin_permit", "check_cluster_resource", "less", "post_filter", "backoff"],
-)
-def test_no_case_is_missing(name: str) -> None:
-    found = table(f"coscheduling_{name}")
-
-    assert len(found.cases) + len(found.left_out) == found.count

@@ -28,16 +28,6 @@ def test_a_maximum_includes_what_those_below_keep_for_themselves() -> None:
     assert shares.lacks("vision", {"gpu": 9}) == (ShareLack("research", "gpu", 1, is_limit=True),)
 
 
-def test_a_resource_of_one_tree_is_not_counted_in_others() -> None:
-    shares = tree(Share(name="a", parent="root", minimum={"cpu": 4}), Share(name="other", maximum={"pods": 10}))
-
-    shares.add("other", {"cpu": 5, "pods": 1})
-
-    assert (shares.usage("other", "cpu"), shares.usage("other", "pods")) == (0, 1)
-    assert shares.resources_of("a") == {"cpu"}
-    assert shares.resources_of("other") == {"pods"}
-
-
 def problems(*shares: Share) -> dict[str, str]:
     return ShareTree([Share(name="root", minimum={"cpu": 20}), *shares]).problems
 

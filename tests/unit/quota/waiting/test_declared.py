@@ -58,15 +58,6 @@ async def test_a_maximum_of_an_ancestor_holds_for_all_below_it() -> None:
     assert 'share "below" has no space: 1 of cpu above the limit of "roof"' in stage.note(pods[1])
 
 
-async def test_what_is_not_lent_is_not_borrowed() -> None:
-    keeps = DeclaredShare("team-b", "company", minimum={"cpu": "2"}, lending_limit={"cpu": "0"}, namespaces=("b",))
-    stage = Sharing(DeclaredShare("company"), A, keeps)
-    await stage.try_pods(3, "a")
-    await stage.try_pods(3, "b")
-
-    assert stage.placed == ["a-0", "a-1", "b-0", "b-1"]
-
-
 async def test_resources_that_no_share_names_are_free_and_pods_may_be_counted() -> None:
     stage = Sharing(DeclaredShare("few", maximum={"pods": 2}, namespaces=("a",)))
 

@@ -12,7 +12,6 @@ from scheduler import framework as fw
 from scheduler.api.decoding import reread
 from scheduler.api.devices import IMPLICIT_PREFIX, ResourceClaim
 from scheduler.api.objects import PodResourceClaim, PodResourceClaimStatus
-from scheduler.api.unstructured import Unstructured
 from scheduler.config.defaults import DEFAULT_PLUGINS
 from scheduler.explain.shares import report_on_shares
 from scheduler.framework.events import RESOURCE_CLAIM
@@ -21,7 +20,7 @@ from scheduler.runtime.profile_spec import PluginRef, PluginSet
 from scheduler.testing import a_pod
 from tests.fakes import a_plugin
 from tests.unit.cycle.fakes import PROFILE, newer
-from tests.unit.quota.kueue_objects import a_flavor, a_local_queue, a_queue
+from tests.unit.quota.kueue_objects import a_flavor, a_local_queue, a_namespace, a_queue, as_stored
 from tests.unit.quota.waiting.shares import Sharing
 
 GPU = f"{IMPLICIT_PREFIX}gpu"
@@ -111,19 +110,12 @@ def stage() -> Stage:
 async def test_devices_of_claims_count_against_the_share(stage: Stage) -> None:
     for name in ("one", "two"):
         stage.claim(name, exactly(3))
-    await stage.try_claiming("first", "one")
+    first = await stage.try_claiming("first", "one")
     second = await stage.try_claiming("second", "two")
 
     assert stage.placed == ["first"]
     assert stage.devices() == 3
     assert f'share "team" has no space: 2 of {GPU} more than it has' in stage.note(second)
-
-
-async def test_a_pod_that_waits_for_devices_is_woken_when_some_are_given_back(stage: Stage) -> None:
-    for name in ("one", "two"):
-        stage.claim(name, exactly(3))
-    first = await stage.try_claiming("first", "one")
-    await stage.try_claiming("second", "two")
     assert await stage.schedule() == 0
 
     await stage.end(first)
@@ -344,10 +336,10 @@ async def test_quotas_begin_and_cease_to_name_devices_while_pods_run_and_wait() 
 async def test_devices_count_in_the_flavor_of_a_cluster_queue() -> None:
     stage = Stage(arguments={"kueue_queues": True})
     see = stage.engine.object_handlers.object_changed
-    see(fw.RESOURCE_FLAVOR, identified(a_flavor("any")))
-    see(fw.CLUSTER_QUEUE, identified(a_queue("all", groups=[{"any": {"cpu": ["9"], GPU: ["4"]}}])))
-    see(fw.LOCAL_QUEUE, identified(a_local_queue("a", "default", "all")))
-    see(fw.NAMESPACE, Unstructured.from_dict({"metadata": {"name": "a", "uid": "a"}}))
+    see(*as_stored(a_flavor("any")))
+    see(*as_stored(a_queue("all", groups=[{"any": {"cpu": ["9"], GPU: ["4"]}}])))
+    see(*as_stored(a_local_queue("a", "default", "all")))
+    see(*as_stored(a_namespace("a")))
     stage.claim("c", exactly(3))
     for name in ("one", "two"):
         stage.claiming(name, "c")
@@ -397,11 +389,6 @@ async def test_a_pod_waits_where_no_profile_watches_claims(stage: Stage) -> None
     pod = await stage.try_claiming("pod", "c")
 
     assert "no profile watches ResourceClaims, which the plugin DynamicResources does" in stage.note(pod)
-
-
-def identified(found: Any) -> Any:
-    metadata = msgspec.structs.replace(found.metadata, uid=found.metadata.name, resource_version="1")
-    return msgspec.structs.replace(found, metadata=metadata)
 
 
 async def test_a_group_is_charged_for_the_devices_of_all_its_pods() -> None:
@@ -495,27 +482,6 @@ async def test_a_group_whose_claim_is_gone_says_so_and_another_that_asks_for_as_
         'share "team" counts devices',
         'share "team" has no space for 2 pods that start together',
     ]
-
-
-async def test_a_group_takes_back_the_devices_that_others_borrow() -> None:
-    company = DeclaredShare("company")
-    own, other = (
-        DeclaredShare(name, "company", minimum={GPU: 2}, reclaim="Any", namespaces=(name,)) for name in ("a", "b")
-    )
-    stage = Stage(company, own, other, also=(Coscheduling,))
-    for number in range(4):
-        stage.claim(f"c{number}", exactly(1), namespace="b")
-        stage.claiming(f"borrower-{number}", f"c{number}", namespace="b")
-    await stage.schedule()
-    stage.confirm()
-
-    labels = stage.group("g", 2)
-    for name in ("one", "two"):
-        stage.claim(name, exactly(1))
-        stage.claiming(name, name, labels=labels)
-    await stage.schedule()
-
-    assert len(stage.evicted) == 2
 
 
 @pytest.mark.parametrize("seed", range(5))

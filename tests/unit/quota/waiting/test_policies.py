@@ -48,14 +48,6 @@ def created(stage: Sharing, name: str, minute: int, **fields: Any) -> None:
     stage.under_test.see(msgspec.structs.replace(pod, metadata=metadata))
 
 
-async def test_without_a_policy_nobody_is_evicted() -> None:
-    stage = teams()
-
-    await stage.try_pod("mine")
-
-    assert stage.evicted == []
-
-
 async def test_the_evicted_pod_does_not_come_back_by_evicting_others() -> None:
     stage = Sharing(COMPANY, a_team("a", reclaim="Any"), a_team("b", reclaim="Any"))
     stage.run("b", 4)

@@ -1,6 +1,5 @@
 """`status.used` of elastic quotas, and what is said of shares that cannot be used."""
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +7,6 @@ import pytest
 
 from scheduler.api.objects import ObjectMeta
 from scheduler.api.quota.elastic_quotas import ElasticQuota, ElasticQuotaStatus
-from scheduler.framework.errors import ApiError
 from scheduler.framework.events import ELASTIC_QUOTA
 from scheduler.framework.shares import DeclaredShare
 from tests.fakes import settle
@@ -21,13 +19,10 @@ class Api:
     def __init__(self, stage: Sharing) -> None:
         self._stage = stage
         self.patches: list[tuple[str, Mapping[str, Any]]] = []
-        self.errors: list[ApiError] = []
 
     async def patch(self, resource: str, name: str, namespace: str, patch: Mapping[str, Any], subresource: str) -> Any:
         assert (resource, subresource) == (ELASTIC_QUOTA, "status")
         self.patches.append((f"{namespace}/{name}", patch["status"]["used"]))
-        if self.errors:
-            raise self.errors.pop(0)
         before: ElasticQuota | None = self._stage.engine.objects.get(resource, name, namespace)
         assert before is not None
         used = {key: value for key, value in patch["status"]["used"].items() if value is not None}
@@ -95,19 +90,6 @@ async def test_what_is_not_used_any_more_is_taken_out() -> None:
     stage.quota(minimum={"cpu": "4"}, used={"cpu": "0", "example.com/gpu": "3"})
 
     assert await stage.look() == [("a/quota", {"cpu": "0", "example.com/gpu": None})]
-
-
-async def test_a_conflict_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scheduler.cycle.status_writer.FIRST_WAIT", 0.0)
-    stage = Stage()
-    stage.quota(minimum={"cpu": "4"})
-    stage.api.errors = [ApiError(409, "it has changed")]
-
-    await stage.look()
-    await asyncio.sleep(0)
-    await settle()
-
-    assert stage.api.patches == [("a/quota", {"cpu": "0"})] * 2
 
 
 async def test_the_event_of_a_second_quota_names_the_first() -> None:

@@ -287,16 +287,6 @@ async def test_pods_under_a_budget_stay_where_their_quota_gives_enough_without_t
     assert sorted(stage.evicted) == ["b/b-0", "b/b-1"]
 
 
-async def test_a_policy_of_never_is_heeded() -> None:
-    stage = borrowing()
-    pod = stage.pod("elsewhere")
-    stage.under_test.see(newer(pod, preemption_policy="Never"))
-
-    await stage.schedule()
-
-    assert stage.evicted == []
-
-
 async def test_a_quota_that_has_borrowed_something_else_gives_nothing() -> None:
     """It uses memory of others; the cpu that is asked for is all its own, or that of a third."""
     stage = Sharing()
