@@ -220,75 +220,51 @@ class Shares(Protocol):
 
         For a pod with a node it was decided when that was known first: later changes of its labels do not count.
         """
+        return None
 
     def state_of(self, key: ShareKey) -> ShareState | None:
         """Return a share as it is now; None if there is none of that key (any more)."""
+        return None
 
     def refusal(self, pod: Pod) -> ShareRefusal | None:
         """Say why its share keeps a pod from starting now; None if it does not."""
+        return None
 
     def has_space_soon(self, pod: Pod, leaving: Iterable[Pod]) -> bool:
         """Say whether a pod that lacks space has it as soon as these are gone, and those were tried that were woken."""
+        return False
 
     def takes_back(self, key: ShareKey) -> bool:
         """Say whether pods of a share may evict any, without a look at the running pods."""
+        return False
 
     def reclaim(self, pod: Pod) -> ShareReclaim | None:
         """Begin to look for those that have to give back what a pod needs; None if its share takes nothing back."""
+        return None
 
     def refusal_of_group(self, group: PodGroup, members: GroupMembers) -> ShareRefusal | None:
         """Say why those members that a group still needs may not start together; None if they may be tried."""
+        return None
 
     def reclaim_for_group(self, group: PodGroup, members: GroupMembers) -> ShareReclaim | None:
         """Begin to look for those that have to give back what these need; None if their share takes nothing back."""
+        return None
 
     def evicted(self, pods: Sequence[Pod], victims: Iterable[Pod]) -> None:
         """Take note that victims, which have their node still, go for these: a pod, or those of a group."""
+        return
 
     def nodes_for(self, pod: Pod) -> NodeKind | None:
         """Return the nodes on which the pod would use the quota that is free; None for all nodes."""
+        return None
 
     def leaving(self) -> Collection[str]:
         """Return the UIDs of all pods with a node that are being deleted, with or without a share."""
-
-
-class NoShares:
-    """No pod has a share."""
-
-    __slots__ = ()
-
-    def key_of(self, pod: Pod) -> ShareKey | None:
-        return None
-
-    def state_of(self, key: ShareKey) -> ShareState | None:
-        return None
-
-    def refusal(self, pod: Pod) -> ShareRefusal | None:
-        return None
-
-    def has_space_soon(self, pod: Pod, leaving: Iterable[Pod]) -> bool:
-        return False
-
-    def takes_back(self, key: ShareKey) -> bool:
-        return False
-
-    def reclaim(self, pod: Pod) -> None:
-        return None
-
-    def refusal_of_group(self, group: PodGroup, members: GroupMembers) -> ShareRefusal | None:
-        return None
-
-    def reclaim_for_group(self, group: PodGroup, members: GroupMembers) -> None:
-        return None
-
-    def evicted(self, pods: Sequence[Pod], victims: Iterable[Pod]) -> None:
-        """There is no share to be noted."""
-
-    def nodes_for(self, pod: Pod) -> NodeKind | None:
-        return None
-
-    def leaving(self) -> Collection[str]:
         return ()
+
+
+class NoShares(Shares):
+    """No pod has a share."""
 
 
 NO_SHARES: Final[Shares] = NoShares()

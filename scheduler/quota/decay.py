@@ -13,6 +13,7 @@ used most are kept, so a share cannot shed its past by the creation of others th
 import heapq
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 MAX_GONE: Final = 1_000
@@ -27,15 +28,13 @@ NEGLIGIBLE: Final = 1e-6
 _NOTHING: Final[Mapping[str, float]] = {}
 
 
+@dataclass(slots=True, eq=False)
 class _Record:
     """The usage of one share at a time, and what has been running since."""
 
-    __slots__ = ("at", "running", "usage")
-
-    def __init__(self, at: float) -> None:
-        self.at = at
-        self.running: Mapping[str, float] = _NOTHING
-        self.usage: dict[str, float] = {}
+    at: float
+    running: Mapping[str, float] = field(default_factory=dict)
+    usage: dict[str, float] = field(default_factory=dict)
 
 
 class DecayedUsage:

@@ -11,6 +11,7 @@ once what it has had to give; then the more important. Quota that victims have f
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from scheduler.api.pods.importance import created
@@ -51,15 +52,13 @@ GoesAhead: TypeAlias = Callable[[ShareTree, Rank, Rank], bool]
 """A rule by which a reservation goes ahead of a request."""
 
 
+@dataclass(slots=True, eq=False)
 class Reservation:
     """Amounts of one share, for one pod or for those that a group still needs."""
 
-    __slots__ = ("amounts", "need", "rank")
-
-    def __init__(self, rank: Rank, need: Need, amounts: Mapping[str, int]) -> None:
-        self.rank = rank
-        self.need = need
-        self.amounts = dict(amounts)
+    rank: Rank
+    need: Need
+    amounts: dict[str, int]
 
     @property
     def pod(self) -> Pod:

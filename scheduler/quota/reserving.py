@@ -179,7 +179,7 @@ class Reserving:
         ledger, asked = ref.ledger, Asked(need, ref.said)
         rank = ledger.rank_of(ref.name, asked)._replace(by_share=by_share, kept=kept, woken=woken)
         amounts = ledger.wanted(ref.name, asked)
-        ledger.reservations.make(ledger.tree, Reservation(rank, need, amounts))
+        ledger.reservations.make(ledger.tree, Reservation(rank, need, dict(amounts)))
         self.changes += 1
 
     def _drop(self, uid: str) -> Root | None:

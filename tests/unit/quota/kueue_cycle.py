@@ -112,7 +112,7 @@ class KueueCycle:
                 found.preempted.update(unit.uid for unit in victims)
                 self._leaving += victims
                 rank, amounts = self._ledger.rank_of(each.share, asked), self._ledger.wanted(each.share, asked)
-                self._ledger.reservations.make(tree, Reservation(rank, asked.need, amounts))
+                self._ledger.reservations.make(tree, Reservation(rank, asked.need, dict(amounts)))
         return found
 
     def _refuses(self, waiting: Waiting) -> ShareRefusal | None:
