@@ -5,6 +5,7 @@ pkg/scheduler/framework/types.go (PodInfo.Update) in Kubernetes 1.36.3.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import msgspec
@@ -42,33 +43,18 @@ class WeightedTerm(NamedTuple):
     weight: int
 
 
+@dataclass(slots=True, eq=False)
 class AffinityTerms:
     """All terms of a pod. A list with a term that cannot be parsed is empty, and `error` says why.
 
     Compared by identity: pods with equal terms mostly share one object.
     """
 
-    __slots__ = (
-        "error",
-        "preferred_affinity",
-        "preferred_anti_affinity",
-        "required_affinity",
-        "required_anti_affinity",
-    )
-
-    def __init__(
-        self,
-        required_affinity: tuple[AffinityTerm, ...] = (),
-        required_anti_affinity: tuple[AffinityTerm, ...] = (),
-        preferred_affinity: tuple[WeightedTerm, ...] = (),
-        preferred_anti_affinity: tuple[WeightedTerm, ...] = (),
-        error: str = "",
-    ) -> None:
-        self.required_affinity = required_affinity
-        self.required_anti_affinity = required_anti_affinity
-        self.preferred_affinity = preferred_affinity
-        self.preferred_anti_affinity = preferred_anti_affinity
-        self.error = error
+    required_affinity: tuple[AffinityTerm, ...] = ()
+    required_anti_affinity: tuple[AffinityTerm, ...] = ()
+    preferred_affinity: tuple[WeightedTerm, ...] = ()
+    preferred_anti_affinity: tuple[WeightedTerm, ...] = ()
+    error: str = ""
 
 
 NO_TERMS: Final = AffinityTerms()

@@ -7,6 +7,7 @@ k8s.io/apimachinery pkg/api/resource at v0.36.3 (quantity.go, amount.go, math.go
 """
 
 import re
+from dataclasses import dataclass, field
 from typing import Final, Self
 
 INT64_MAX: Final = 2**63 - 1
@@ -33,15 +34,13 @@ _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T"
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 
+@dataclass(slots=True, eq=False)
 class GoQuantity:
     """A number times ten to the power `exponent`: in an int64, or big."""
 
-    __slots__ = ("exponent", "is_big", "number")
-
-    def __init__(self, number: int, exponent: int = 0, *, is_big: bool = False) -> None:
-        self.number = number
-        self.exponent = exponent
-        self.is_big = is_big
+    number: int
+    exponent: int = 0
+    is_big: bool = field(default=False, kw_only=True)
 
     @classmethod
     def parse(cls, text: str | int | float) -> Self:
@@ -101,18 +100,13 @@ class GoQuantity:
 
     def __add__(self, other: "GoQuantity") -> "GoQuantity":
         """Rule: Quantity.Add."""
-        if not (self.is_big or other.is_big):
-            if not other.number:
-                return self
-            if not self.number:
-                return other
-            exponent = min(self.exponent, other.exponent)
-            mine, theirs = (each.number * ten_to(each.exponent - exponent) for each in (self, other))
-            if all(INT64_MIN <= each <= INT64_MAX for each in (mine, theirs, mine + theirs)):
-                return GoQuantity(mine + theirs, exponent)
+        is_big = self.is_big or other.is_big
+        if not is_big and not (self.number and other.number):
+            return other if other.number else self
         exponent = min(self.exponent, other.exponent)
         mine, theirs = (each.number * ten_to(each.exponent - exponent) for each in (self, other))
-        return GoQuantity(mine + theirs, exponent, is_big=True)
+        is_big |= not all(INT64_MIN <= each <= INT64_MAX for each in (mine, theirs, mine + theirs))
+        return GoQuantity(mine + theirs, exponent, is_big=is_big)
 
     def __mul__(self, times: int) -> "GoQuantity":
         """Rule: Quantity.Mul."""
