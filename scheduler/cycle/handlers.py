@@ -148,7 +148,8 @@ class ClusterEventHandlers:
 
     def _waiting_changed(self, old: Pod | None, pod: Pod) -> None:
         """Handle a pod of ours without a node. An assumed one is in no queue, but may be in flight."""
-        if old is not None and pod.metadata.resource_version and _is_same_version(old, pod):
+        version = pod.metadata.resource_version
+        if old is not None and version and version == old.metadata.resource_version:
             return  # reported twice; it may not be in the queue on purpose
         for each in self._listeners:
             each.pod_waits(pod)
@@ -324,7 +325,3 @@ class ClusterEventHandlers:
 
 def _is_older(a: Node, b: Node) -> bool:
     return is_newer(b.metadata.resource_version, a.metadata.resource_version)
-
-
-def _is_same_version(a: Pod, b: Pod) -> bool:
-    return a.metadata.resource_version == b.metadata.resource_version

@@ -65,7 +65,7 @@ def resource_gap(table: NodeTable, group: PodGroup, members: GroupMembers) -> st
         own = len(scheduled) if name == PODS else sum(pod.requests.get(name, 0) for pod in scheduled)
         gap = amount - own - int(free[table.in_use].sum())
         if gap > 0:
-            lacking.append(f"{name}: {_shown(name, gap)}")
+            lacking.append(f"{name}: {gap}m" if name == CPU else f"{name}: {gap}")
     more = f", and {len(lacking) - MAX_NAMED} more" if len(lacking) > MAX_NAMED else ""
     return f"resource gap: {', '.join(lacking[:MAX_NAMED])}{more}" if lacking else ""
 
@@ -105,7 +105,3 @@ def _smallest(framework: Framework, pods: Iterable[Pod]) -> Mapping[str, int]:
             else:
                 smallest = {name: min(amount, demand[name]) for name, amount in smallest.items() if name in demand}
     return smallest or {}
-
-
-def _shown(name: str, amount: int) -> str:
-    return f"{amount}m" if name == CPU else str(amount)

@@ -87,7 +87,8 @@ class Rejection:
         key = (event.resource, event.action)
         hints = self._hints.get(key)
         if hints is None:
-            hints = self._hints[key] = self._look_up(event)
+            is_heard = self._gate is None or _concerns(self._gate, event)
+            hints = self._hints[key] = self.hints_past_gate(event) if is_heard else ()
         return hints
 
     def key_of(self, pod: Pod) -> Hashable:
@@ -103,9 +104,6 @@ class Rejection:
             )
             return pod.uid
         return key
-
-    def _look_up(self, event: ClusterEvent) -> tuple[PluginHint, ...]:
-        return self.hints_past_gate(event) if self._gate is None or _concerns(self._gate, event) else ()
 
     def hints_past_gate(self, event: ClusterEvent) -> tuple[PluginHint, ...]:
         """Return the hints for an event of the pod itself: the gate need not have registered for it."""

@@ -141,7 +141,4 @@ class GroupStatuses:
     def _status(self, key: GroupKey, newest: Any) -> dict[str, Any] | None:
         """Return the status to write; None if it is as it should be."""
         ended = self._ended.setdefault(key, EndedMembers(newest))
-        return self._drawn[key.source](newest, self._members.of(key), ended, self._time)
-
-    def _time(self) -> str:
-        return timestamp(self._now())
+        return self._drawn[key.source](newest, self._members.of(key), ended, lambda: timestamp(self._now()))

@@ -34,7 +34,10 @@ class DeclaredShares(Adapter):
         super().__init__()
         self._objects = objects
         self._shares, self._faults = _read(shares)
-        self._preemptions = {each.name: _preemption(each) for each in shares}
+        self._preemptions = {
+            each.name: Preemption(within_share=Policy(each.within_share), reclaim_within_cohort=Policy(each.reclaim))
+            for each in shares
+        }
         self._counts_pods = any(PODS in resources_of(share) for share in self._shares)
         self._selecting = [
             (share, parse_label_selector(share.namespace_selector)) for share in shares if _selects(share)
@@ -109,10 +112,6 @@ def _labels(namespace: object) -> Mapping[str, str] | None:
 
 def _selects(share: DeclaredShare) -> bool:
     return bool(share.namespaces or share.pod_labels) or share.namespace_selector is not None
-
-
-def _preemption(share: DeclaredShare) -> Preemption:
-    return Preemption(within_share=Policy(share.within_share), reclaim_within_cohort=Policy(share.reclaim))
 
 
 def _read(shares: Sequence[DeclaredShare]) -> tuple[Sequence[Share], Mapping[str, str]]:

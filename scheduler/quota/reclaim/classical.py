@@ -18,7 +18,7 @@ import msgspec
 
 from scheduler.framework.shares import DisruptionBudgets
 from scheduler.quota.policies import Policy, Preemption, may_free
-from scheduler.quota.reclaim.running import Order, Preemptor, QuotaUnit, Running, cuts_guarantee, gives_back
+from scheduler.quota.reclaim.running import Preemptor, QuotaUnit, Running, cuts_guarantee, gives_back
 from scheduler.quota.tree import ShareTree
 
 
@@ -115,7 +115,7 @@ class Classical:
         )
         for sources in kinds:
             streams = [self._stream(source, done) for source in sources]
-            yield from heapq.merge(*streams, key=_unit_order) if len(streams) > 1 else chain(*streams)
+            yield from heapq.merge(*streams, key=lambda entry: entry[0].order) if len(streams) > 1 else chain(*streams)
 
     def _stream(self, source: Source, done: set[str]) -> Iterator[tuple[QuotaUnit, Source]]:
         for unit in self._heads.pop(source.name, None) or self._units(source):
@@ -190,7 +190,3 @@ def _fits_in_quota(tree: ShareTree, name: str, rest: dict[str, int]) -> bool:
         local = max(0, quota - lending[resource]) if resource in lending else 0
         rest[resource] = max(0, amount - max(0, local - usage))
     return fits
-
-
-def _unit_order(entry: tuple[QuotaUnit, Source]) -> Order:
-    return entry[0].order

@@ -115,7 +115,8 @@ class NodeTable:
         return self.topology(key).code_of(value)
 
     def topology(self, key: str) -> LabelColumn:
-        return self._labels.column(key, self.size, self._labels_by_row())
+        by_row = (None if node is None else labels_of(node.metadata) for node in self._nodes)
+        return self._labels.column(key, self.size, by_row)
 
     @property
     def taints(self) -> Mapping[Taint, BoolColumn]:
@@ -399,9 +400,6 @@ class NodeTable:
         before, after = (None if node is None else labels_of(node.metadata) for node in (old, new))
         if changed := self._labels.set_row(row, before, after):
             self.pods.label_keys_changed(changed)
-
-    def _labels_by_row(self) -> Iterator[Mapping[str, str] | None]:
-        return (None if node is None else labels_of(node.metadata) for node in self._nodes)
 
     def _try_pod(self, row: int, pod: Pod, sign: int) -> None:
         """Count a pod, or stop counting it, for a what-if."""
