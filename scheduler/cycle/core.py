@@ -23,7 +23,10 @@ from scheduler.state.preemptions import Preemptions
 
 
 class Pauses:
-    """The loop respects them, and so do readers of the tables outside of a decision."""
+    """Times without decisions: while the state is replaced step by step, and within a decision about a group.
+
+    The loop respects them, and so do readers of the tables outside of a decision.
+    """
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache

@@ -30,6 +30,8 @@ from scheduler.state.nodes.node_table import NodeTable
 from scheduler.state.state_events import NodeQuarantined, NodeRemoved, NodeSet, PodCounted, PodUncounted, TableRebuilt
 
 REST: Final = Taint("loadmaster/rejected-a-pod", "", "NoSchedule")
+"""Of a node that is avoided for a moment, as its kubelet has rejected a pod that should fit. The API server never sees
+it; TaintToleration, and the messages to the pods' owners, treat it like any taint."""
 
 
 def as_scheduled(node: Node, *, is_at_rest: bool) -> Node:

@@ -26,7 +26,10 @@ GroupKey: TypeAlias = tuple[str | bool, ...]
 
 
 class AlikePods(msgspec.Struct, eq=False, gc=False):
-    """One group. It refers to columns, which refer to nothing, so the garbage collector need not track it."""
+    """Those of one namespace with equal labels, all being deleted or none.
+
+    It refers to columns, which refer to nothing, so the garbage collector need not track it.
+    """
 
     labels: Mapping[str, str]
     is_deleting: bool

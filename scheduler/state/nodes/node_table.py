@@ -28,12 +28,12 @@ from scheduler.framework.nodes.change_log import ChangeLog
 from scheduler.framework.nodes.nodes import Aspect, BoolColumn, Int32Column, Int64Column, Rows
 from scheduler.state.nodes.amounts import Amounts, add_at
 from scheduler.state.nodes.aspect_logs import ALL_ASPECTS, OF_PODS, AspectLogs, node_aspects
+from scheduler.state.nodes.holdings import HostPorts, VolumeUsers
 from scheduler.state.nodes.images import ImageRows, ImageTable
 from scheduler.state.nodes.labels import LabelColumn, LabelColumns
 from scheduler.state.nodes.live_column import LiveColumn, bool_column, int64_column
 from scheduler.state.nodes.node_row import NodeRow
 from scheduler.state.pod_index import AlikePodsIndex
-from scheduler.state.volume_users import HostPorts, VolumeUsers
 
 
 class NodeTable:

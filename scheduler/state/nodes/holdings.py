@@ -1,4 +1,4 @@
-"""The claims and disks that the pods on nodes use."""
+"""The host ports, claims and disks that the pods on nodes hold."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
@@ -45,7 +45,7 @@ _NOWHERE: Final[Mapping[int, int]] = ReadOnlyDict()
 
 
 class VolumeUsers:
-    """Implements framework.volumes.VolumeIndex. Sparse: pods without volumes cost nothing."""
+    """Implements framework.nodes.VolumeIndex. Sparse: pods without volumes cost nothing."""
 
     def __init__(self) -> None:
         self._rows: dict[VolumeKey, ReadOnlyDict[int, int]] = {}
