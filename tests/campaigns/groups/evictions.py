@@ -140,7 +140,9 @@ class EvictionRules:
         needed = [pod.cpu for pod in waiting][
             : model.minimum(group) - len(model.placed(group)) - model.succeeded(group)
         ]
+        # Those of a group that is being tried are known to the scheduler, and not to its nominator.
         others = [uid for uid, _ in self._nominations() if uid not in {pod.name for pod in waiting}]
+        others += [name for name in self._claims if name != plan.name]
         is_open = gives_way or others or self._reservations.group or any(pod.is_deleting for pod in model.pods.values())
         if is_open or plan.parts or plan.required or plan.preferred or len({pod.cpu for pod in waiting}) > 1:
             needed = []
