@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import pytest
 
@@ -14,8 +13,8 @@ from tests.cluster import loadmaster
 from tests.cluster.bind_watch import BindWatch
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.loadmaster import http_get, metric
-from tests.cluster.replicas import LEASE, NAME, Replicas, Timing, two_replicas
-from tests.controlplane import ApiError, Client, Cluster, ControlPlane, a_pod, wait_until
+from tests.cluster.replicas import NAME, Replicas, Timing, two_replicas
+from tests.controlplane import Client, Cluster, ControlPlane, a_pod, wait_until
 
 pytestmark = pytest.mark.alone
 
@@ -175,17 +174,3 @@ def test_without_rights_to_the_lease_a_start_says_so_and_what_to_do(cluster: Clu
     at = lines.index(denied[0])
     assert lines[0] == "these rules are missing:"
     assert lines[at : at + 3] == denied
-
-
-def test_a_write_to_a_lease_that_is_gone_is_no_takeover(cluster: Cluster, api: Client) -> None:
-    lease: dict[str, Any] = {
-        "apiVersion": "coordination.k8s.io/v1",
-        "kind": "Lease",
-        "metadata": {"name": "gone", "namespace": loadmaster.NAMESPACE},
-    }
-    made = api.create(lease)
-    api.delete(LEASE, "gone", loadmaster.NAMESPACE)
-
-    with pytest.raises(ApiError) as raised:
-        api.replace(made)
-    assert raised.value.status in (404, 409)

@@ -115,13 +115,6 @@ class AsyncClient:
         headers = {"Content-Type": f"application/{kind_of_patch}+json"}
         return as_object(await self.request("PATCH", path, patch, headers=headers))
 
-    async def replace(self, obj: Object, subresource: str = "") -> Object:
-        """Write an object as it is (PUT). Raises ApiError 409 if someone else has written it since it was read."""
-        meta = obj["metadata"]
-        kind = f"{obj['apiVersion']}/{obj['kind']}"
-        path = await self._path(kind, meta.get("namespace"), meta["name"], subresource)
-        return as_object(await self.request("PUT", path, obj))
-
     async def delete(self, kind: str, name: str, namespace: str | None = None, grace: int | None = None) -> None:
         """Delete an object, after `grace` seconds if given (pods; 0: at once, without waiting for a kubelet)."""
         params = {} if grace is None else {"gracePeriodSeconds": str(grace)}

@@ -2,12 +2,12 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Generator, Iterable
+from collections.abc import Coroutine, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from tests.controlplane.client import TIMEOUT, AsyncClient, Event, Object, Objects
+from tests.controlplane.client import AsyncClient, Object, Objects
 
 T = TypeVar("T")
 
@@ -63,10 +63,6 @@ class Client:
         """Change an object by a merge patch (a dictionary) or a JSON patch (a list)."""
         return self.run(self._api.patch(kind, name, patch, namespace, subresource))
 
-    def replace(self, obj: Object, subresource: str = "") -> Object:
-        """Write an object as it is (PUT)."""
-        return self.run(self._api.replace(obj, subresource))
-
     def delete(self, kind: str, name: str, namespace: str | None = None, grace: int | None = None) -> None:
         """Delete an object, after `grace` seconds if given."""
         self.run(self._api.delete(kind, name, namespace, grace))
@@ -86,17 +82,3 @@ class Client:
     def token(self, account: str, namespace: str, hours: int) -> str:
         """Return a new token of a service account."""
         return self.run(self._api.token(account, namespace, hours))
-
-    def watch(
-        self, kind: str, namespace: str | None = None, *, since: str = "", fields: str = "", seconds: float = TIMEOUT
-    ) -> Generator[Event, None, None]:
-        """Report changes after the resource version `since` (by default: what exists, then changes)."""
-        events = self._api.watch(kind, namespace, since=since, fields=fields, seconds=seconds)
-        try:
-            while True:
-                try:
-                    yield self.run(anext(events))
-                except StopAsyncIteration:
-                    return
-        finally:
-            self.run(events.aclose())
