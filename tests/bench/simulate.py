@@ -44,12 +44,12 @@ class Case(NamedTuple):
 
 
 CASES: Final = (
-    Case("json", ("cluster.json",), 4, 600),
-    Case("yaml", ("cluster.yaml",), 20, 800),
-    Case("explain", ("cluster.json", "--explain", "-o", "json"), 12, 1024),
-    Case("copies", ("cluster.json", "--of", SPREAD_POD, "--count", "10000", "-o", "json"), 10, 600),
-    Case("preempt", ("cluster.json", "urgent.json"), 10, 600),
-    Case("drain", ("cluster.json", *(f"--drain={node_name(number)}" for number in range(100))), 6, 600),
+    Case("json", ("cluster.json",), 6, 700),
+    Case("yaml", ("cluster.yaml",), 30, 1000),
+    Case("explain", ("cluster.json", "--explain", "-o", "json"), 16, 1100),
+    Case("copies", ("cluster.json", "--of", SPREAD_POD, "--count", "10000", "-o", "json"), 15, 700),
+    Case("preempt", ("cluster.json", "urgent.json"), 18, 700),
+    Case("drain", ("cluster.json", *(f"--drain={node_name(number)}" for number in range(100))), 8, 700),
 )
 
 
