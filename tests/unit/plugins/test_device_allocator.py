@@ -93,21 +93,6 @@ def test_pools_with_binding_conditions_come_last() -> None:
     ]
 
 
-def test_class_and_request_both_select() -> None:
-    world = [
-        a_slice(
-            "n1",
-            a_device("slow"),
-            a_device("small", model="A100", memory="1Gi"),
-            a_device("good", model="A100", memory="2Gi"),
-        ),
-        a_class("fast", FAST),
-    ]
-    big = f'device.capacity["{DRIVER}"].memory.compareTo(quantity("2Gi")) >= 0'
-
-    assert devices(allocate(world, a_claim("c", a_request("q", "fast", big)))) == [["q: n1/good"]]
-
-
 def test_a_failing_expression_ends_the_attempt() -> None:
     claim = a_claim("c", a_request("q", "any", "true", f'device.attributes["{DRIVER}"].model == "A100"'))
 
@@ -165,20 +150,6 @@ def test_an_invalid_pool_is_told_if_nothing_else_will_do() -> None:
     assert devices(allocate([invalid, a_slice("more", a_device("d"), nodeName="n1")], a_claim("c"))) == [["q: more/d"]]
 
 
-def test_the_first_alternative_that_works_is_taken() -> None:
-    alternatives = {
-        "name": "q",
-        "firstAvailable": [
-            {"name": "many", "deviceClassName": "any", "count": 3},
-            {"name": "two", "deviceClassName": "any", "count": 2},
-            {"name": "one", "deviceClassName": "any"},
-        ],
-    }
-
-    assert devices(allocate([two()], a_claim("c", alternatives))) == [["q/two: n1/d0", "q/two: n1/d1"]]
-    assert devices(allocate([two()], a_claim("c", alternatives), a_claim("d"))) == [["q/one: n1/d0"], ["q: n1/d1"]]
-
-
 def test_more_devices_than_a_claim_can_have_are_an_error_or_the_next_alternative() -> None:
     world = [a_slice("n1", *(a_device(f"d{i:02}") for i in range(40)))]
     either = {
@@ -213,16 +184,6 @@ def test_constraints_hold_between_devices(constraint: Any, expected: list[str] |
     found = devices(allocate(world, a_claim("c", a_request("a"), a_request("b"), constraints=[constraint])))
 
     assert found == (None if expected is None else [expected])
-
-
-def test_devices_of_one_request_are_distinct_too() -> None:
-    world = [a_slice("n1", *(a_device(f"d{i}", model=model) for i, model in enumerate(("T4", "T4", "A100"))))]
-    distinct = {"distinctAttribute": f"{DRIVER}/model"}
-
-    assert devices(allocate(world, a_claim("c", a_request(count=2), constraints=[distinct]))) == [
-        ["q: n1/d0", "q: n1/d2"]
-    ]
-    assert allocate(world, a_claim("c", a_request(count=3), constraints=[distinct])) is None
 
 
 def test_a_request_with_derived_attributes_is_refused_even_as_an_alternative() -> None:

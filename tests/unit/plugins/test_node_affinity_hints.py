@@ -8,7 +8,6 @@ from scheduler.testing import a_node, a_pod, a_requirement, a_term, required
 from tests.unit.plugins.hints import NODE_ADDED, NODE_LABELLED, wakes
 
 IN_ZONE_A = a_term(a_requirement("zone", "In", "a"))
-ON_NODE_N2 = a_term(fields=[a_requirement("metadata.name", "In", "n2")])
 NOT_A_NUMBER = a_term(a_requirement("generation", "Gt", "many"))
 
 SELECTS_ZONE_A = a_pod(node_selector={"zone": "a"})
@@ -60,13 +59,6 @@ def test_a_node_helps_that_matches_what_the_scheduler_adds_only_now() -> None:
     assert not wakes(plugin, a_pod(), NODE_LABELLED, A, B)
     assert not wakes(plugin, a_pod(), NODE_LABELLED, A, A)
     assert not wakes(plugin, a_pod(node_selector={"zone": "b"}), NODE_LABELLED, B, A)
-
-
-def test_a_node_is_found_by_its_name() -> None:
-    pod = a_pod(node_affinity=required(ON_NODE_N2))
-
-    assert wakes(NodeAffinity(), pod, NODE_ADDED, None, a_node("n2"))
-    assert not wakes(NodeAffinity(), pod, NODE_ADDED, None, a_node("n1"))
 
 
 def test_a_term_that_cannot_be_read_is_an_error_unless_something_else_decides() -> None:
