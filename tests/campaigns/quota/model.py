@@ -130,7 +130,9 @@ class State:
         return own + sum(below)
 
     def apart(self, name: str, other: str) -> list[str]:
-        """The quota, and those that it is below and another is not."""
+        """The quota, and those that it is below and another is not; none if there is no such quota any more."""
+        if not {name, other} <= self.quotas.keys():
+            return []
         return [each for each in self.path(name) if each not in self.path(other)]
 
     def left(self, name: str, resource: str, pods: list[Pod]) -> int:
