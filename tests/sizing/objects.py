@@ -34,6 +34,7 @@ AFFINITY: Final = "affinity"
 KINDS: Final = (PLAIN, SPREAD, AFFINITY)
 
 SCHEDULER: Final = "loadmaster"
+SAFE: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +214,8 @@ def pod_of(app: int, suffix: str, on_node: str) -> Object:
 
 
 def template_hash(app: int) -> str:
-    return f"{app * 2654435761 % (1 << 32):08x}"
+    """As Kubernetes encodes it: no text that YAML takes for a number."""
+    return "".join(SAFE[ord(digit) % len(SAFE)] for digit in f"{app * 2654435761 % (1 << 32):08x}")
 
 
 def uid(kind: str, number: int) -> str:
