@@ -1,6 +1,7 @@
 """Refusals, errors and labels at the extension points: what test_framework.py leaves open."""
 
 from collections.abc import Callable, Hashable
+from inspect import iscoroutine
 from typing import Any
 
 import numpy as np
@@ -39,48 +40,23 @@ BOOM = RuntimeError("boom")
 Act = Callable[[Framework, fw.CycleState], Any]
 
 
-def do_pre_filter(framework: Framework, state: fw.CycleState) -> Any:
-    return framework.run_pre_filter(state, a_pod(), Diagnosis(1))
+def to(point: str, further: Callable[[], object] = lambda: "n") -> Act:
+    """What runs an extension point for a pod; `further`: its last argument."""
+
+    def act(framework: Framework, state: fw.CycleState) -> Any:
+        answer = getattr(framework, f"run_{point}")(state, a_pod(), further())
+        return run(answer) if iscoroutine(answer) else answer
+
+    return act
 
 
-def do_filter(framework: Framework, state: fw.CycleState) -> Any:
-    return framework.run_filter(state, a_pod(), everything(nodes("n")))
-
-
-def do_post_filter(framework: Framework, state: fw.CycleState) -> Any:
-    return framework.run_post_filter(state, a_pod(), Diagnosis(1))
-
-
-def do_score(framework: Framework, state: fw.CycleState) -> Any:
-    return framework.run_score(state, a_pod(), np.array([0]))
-
-
-def do_reserve(framework: Framework, state: fw.CycleState) -> Any:
-    return framework.run_reserve(state, a_pod(), "n")
-
-
-def do_unreserve(framework: Framework, state: fw.CycleState) -> Any:
-    return framework.run_unreserve(state, a_pod(), "n")
-
-
-def do_permit(framework: Framework, state: fw.CycleState) -> Any:
-    return framework.run_permit(state, a_pod(), "n")
-
-
-def do_pre_flight(framework: Framework, state: fw.CycleState) -> Any:
-    return framework.run_pre_bind_pre_flight(state, a_pod(), "n")
-
-
-def do_pre_bind(framework: Framework, state: fw.CycleState) -> Any:
-    return run(framework.run_pre_bind(state, a_pod(), "n"))
-
-
-def do_bind(framework: Framework, state: fw.CycleState) -> Any:
-    return run(framework.run_bind(state, a_pod(), "n"))
-
-
-def do_post_bind(framework: Framework, state: fw.CycleState) -> Any:
-    return run(framework.run_post_bind(state, a_pod(), "n"))
+do_pre_filter = to("pre_filter", lambda: Diagnosis(1))
+do_filter = to("filter", lambda: everything(nodes("n")))
+do_post_filter = to("post_filter", lambda: Diagnosis(1))
+do_score = to("score", lambda: np.array([0]))
+do_reserve, do_unreserve, do_permit = to("reserve"), to("unreserve"), to("permit")
+do_pre_flight, do_pre_bind = to("pre_bind_pre_flight"), to("pre_bind")
+do_bind, do_post_bind = to("bind"), to("post_bind")
 
 
 class SignedScore(ScoreNodes, fw.SignPlugin):

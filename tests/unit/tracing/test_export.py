@@ -41,6 +41,13 @@ def make_spans(traces: Traces, number: int) -> None:
         traces.tracer.start_span("x").end()
 
 
+async def export(collector: Collector, spans: int, metrics: Metrics | None = None) -> None:
+    with collector:
+        traces = Traces(metrics or Metrics(), "1.2.3", exporter_of(Exporter.OTLP))
+        make_spans(traces, spans)
+        await traces.close(LONG)
+
+
 @pytest.fixture
 def collector(monkeypatch: pytest.MonkeyPatch) -> Collector:
     collector = Collector()
@@ -54,10 +61,7 @@ async def test_spans_come_to_the_collector_with_what_the_environment_says(
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-team=platform")
     monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=test")
     metrics = Metrics()
-    with collector:
-        traces = Traces(metrics, "1.2.3", exporter_of(Exporter.OTLP))
-        make_spans(traces, 3)
-        await traces.close(LONG)
+    await export(collector, 3, metrics)
 
     assert [span.name for span in collector.spans] == ["x"] * 3
     assert collector.headers[0]["x-team"] == "platform"
@@ -77,10 +81,7 @@ async def test_a_service_name_of_the_environment_counts(
     collector: Collector, monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
     monkeypatch.setenv(name, value)
-    with collector:
-        traces = Traces(Metrics(), "1.2.3", exporter_of(Exporter.OTLP))
-        make_spans(traces, 1)
-        await traces.close(LONG)
+    await export(collector, 1)
 
     assert collector.spans[0].resource["service.name"] == "my-scheduler"
 
@@ -88,10 +89,7 @@ async def test_a_service_name_of_the_environment_counts(
 async def test_what_a_collector_refuses_is_counted(collector: Collector) -> None:
     collector.status = 400
     metrics = Metrics()
-    with collector:
-        traces = Traces(metrics, "1.2.3", exporter_of(Exporter.OTLP))
-        make_spans(traces, 3)
-        await traces.close(LONG)
+    await export(collector, 3, metrics)
 
     assert (count(metrics, "sent"), count(metrics, "failed")) == (0, 3)
 
