@@ -1,5 +1,7 @@
 """Which plugins and extension points are timed, and as what."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -136,42 +138,34 @@ def decide(framework: Framework, pod: Pod, *, timed: bool = False) -> None:
     framework.run_best(state, pod, framework.run_filter(state, pod).feasible)
 
 
-def test_evaluations_are_counted_by_pods_before_filter_and_score_and_by_nodes_at_them() -> None:
+ROWS = a_cluster(a_node("n1"), a_node("n2")).size
+
+
+@pytest.mark.parametrize(
+    ("methods", "counts"),
+    [
+        pytest.param({"score": answer(1)}, [1, ROWS, 1, 2], id="by pods before Filter and Score, by nodes at them"),
+        pytest.param({"pre_filter": answer(SKIP), "pre_score": answer(SKIP)}, [0, 0, 0, 0], id="not what is skipped"),
+        pytest.param(
+            {"concerns": answer(False), "filters_all": True, "score": answer(1), "pre_score": answer(SKIP)},
+            [1, ROWS, 0, 0],
+            id="a pod that PreFilter would let pass comes to Filter",
+        ),
+        pytest.param(
+            {"concerns_score": answer(False), "scores_all": True, "pre_score": answer(None), "score": answer(0)},
+            [1, ROWS, 1, 0],
+            id="and one for which PreScore would let all nodes have 0, to no Score",
+        ),
+    ],
+)
+def test_evaluations_are_counted(methods: dict[str, Any], counts: list[int]) -> None:
     metrics, table = Metrics(), a_cluster(a_node("n1"), a_node("n2"))
-    every = plugin(All, "All", score=answer(1), normalize_score=lambda s, p, scores: scores)
-    framework = a_framework(every, table=table, metrics=metrics)
+    every = plugin(All, "All", normalize_score=lambda s, p, scores: scores, **methods)
 
-    decide(framework, POD)
+    decide(a_framework(every, table=table, metrics=metrics), POD)
 
-    counts = {point: evaluations(metrics, "All", point) for point in ("PreFilter", "Filter", "PreScore", "Score")}
-    assert counts == {"PreFilter": 1, "Filter": table.size, "PreScore": 1, "Score": 2}
-
-
-def test_a_plugin_that_skips_the_pod_is_not_counted() -> None:
-    metrics = Metrics()
-    skips = plugin(All, "All", pre_filter=answer(SKIP), pre_score=answer(SKIP))
-
-    decide(a_framework(skips, metrics=metrics), POD)
-
-    assert [evaluations(metrics, "All", point) for point in ("PreFilter", "Filter", "PreScore", "Score")] == [0] * 4
-
-
-def test_a_pod_that_pre_filter_would_let_pass_is_counted_and_comes_to_filter() -> None:
-    metrics, table = Metrics(), a_cluster(a_node("n1"), a_node("n2"))
-    lenient = plugin(All, "All", concerns=answer(False), filters_all=True, score=answer(1), pre_score=answer(SKIP))
-
-    decide(a_framework(lenient, table=table, metrics=metrics), POD)
-
-    assert [evaluations(metrics, "All", point) for point in ("PreFilter", "Filter")] == [1, table.size]
-
-
-def test_a_pod_that_pre_score_would_let_all_nodes_have_0_for_is_counted_there() -> None:
-    metrics = Metrics()
-    lenient = plugin(All, "All", concerns_score=answer(False), scores_all=True, pre_score=answer(None), score=answer(0))
-
-    decide(a_framework(lenient, metrics=metrics), POD)
-
-    assert [evaluations(metrics, "All", point) for point in ("PreScore", "Score")] == [1, 0]
+    found = [evaluations(metrics, "All", point) for point in ("PreFilter", "Filter", "PreScore", "Score")]
+    assert found == counts
 
 
 def test_stored_answers_are_no_evaluations() -> None:
