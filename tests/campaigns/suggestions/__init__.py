@@ -1,1 +1,1 @@
-"""Whether what `explain` suggests is true."""
+"""Whether what `explain` suggests is true, and whether it leaves something smaller out."""

@@ -2,12 +2,16 @@
 
 import re
 import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import jsonpatch
 
 from scheduler.api.pods.pod import Pod
+from tests.campaigns.suggestions import sizes
 from tests.campaigns.suggestions.clusters import CORDONED, Json
+from tests.campaigns.suggestions.sizes import Sizes
 from tests.campaigns.suggestions.worlds import Invalid, Judge, World
 
 ONE_MORE: Final = re.compile(r"one more node (?:of \S+, )?like (\S+?)(?:, but with another (\S+))?,? would do")
@@ -19,33 +23,59 @@ PRIORITY: Final = re.compile(
 WAIT: Final = re.compile(r"wait until (.+?) ha(?:s|ve) left")
 
 
-def problem_of(world: World, name: str, before: Pod, suggestion: Json) -> str:
-    """Carry a suggestion out for the pod of this name; say why it is false, or nothing if a fresh engine agrees."""
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a suggestion."""
+
+    sizes: Sizes
+    problem: str
+    """Why it is false; empty if it is true."""
+
+
+def carried_out(world: World, name: str, before: Pod, suggestion: Json) -> Outcome:
+    """Carry a suggestion out for the pod of this name, and have a fresh engine judge the pod."""
     try:
         return _carried_out(world, name, before, suggestion)
     except (Invalid, jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as error:
-        return f"cannot be carried out: {type(error).__name__}: {error}"
+        return Outcome({}, f"cannot be carried out: {type(error).__name__}: {error}")
 
 
-def _carried_out(world: World, name: str, before: Pod, suggestion: Json) -> str:
-    text = suggestion["text"]
-    if (like := ONE_MORE.fullmatch(text)) is not None:
+def _carried_out(world: World, name: str, before: Pod, suggestion: Json) -> Outcome:
+    like = ONE_MORE.fullmatch(suggestion["text"])
+    if like is not None:
         model, key = like.groups("")
         with Judge(world, one_more_like=model, of_new=key.rstrip(",")) as judge:
-            return "" if judge.added in judge.fits(judge.pod(name)) else "the new node does not take it"
-    if (raised := PRIORITY.fullmatch(text)) is not None:
-        return "" if _evicts_on(raised[1], world, name, before) else "it does not evict"
-    for claim, taint in TOLERATING.findall(text):
-        world = _with_toleration(world, claim, taint)
-    if (wait := WAIT.search(text)) is not None:
-        for each in wait[1].split(", "):
-            world = world if each == "…" else _after_deletion(world, each.rpartition("/")[2])
+            fits = judge.fits(judge.pod(name))
+        kind = "one of a new domain" if key else "one more node"
+        return Outcome({kind: 1}, "" if judge.added in fits else "the new node does not take it")
+    if (raised := PRIORITY.fullmatch(suggestion["text"])) is not None:
+        return Outcome(
+            {"priority": 1}, "" if raised[1] in raised_preempts(world, name, before) else "it does not evict"
+        )
+    by_command: list[Sizes] = []
+    for claim, taint in TOLERATING.findall(suggestion["text"]):
+        by_command.append({"device toleration": 1})
+        world = with_toleration(world, claim, taint)
+    if (wait := WAIT.search(suggestion["text"])) is not None:
+        leaving = [each.rpartition("/")[2] for each in wait[1].split(", ") if each != "…"]
+        by_command.append({"wait": len(leaving)})
+        for each in leaving:
+            world = after_deletion(world, each)
     for command in filter(None, suggestion.get("command", "").split(" && ")):
-        world = _after_command(world, shlex.split(command))
+        arguments = shlex.split(command)
+        by_command.append(_of_command(arguments, suggestion["text"]))
+        world = after_command(world, arguments)
     if suggestion.get("patch"):
         world = _patched(world, name, suggestion)
     with Judge(world) as judge:
-        return _problem(suggestion, judge.fits(judge.pod(name)))
+        after = judge.pod(name)
+        fits = judge.fits(after)
+    return Outcome(sizes.added(*by_command, sizes.of_pod(before, after)), _problem(suggestion, fits))
+
+
+def _of_command(arguments: list[str], text: str) -> Sizes:
+    found = sizes.of_command(arguments)
+    return {"delete equal": found["delete"]} if "of the same priority" in text else found
 
 
 def _problem(suggestion: Json, fits: set[str]) -> str:
@@ -69,19 +99,19 @@ def _patched(world: World, name: str, suggestion: Json) -> World:
     return world.changed(source["kind"], source["metadata"]["name"], changed)
 
 
-def _after_command(world: World, arguments: list[str]) -> World:
+def after_command(world: World, arguments: list[str]) -> World:
     """Return the world after a command of kubectl. Raises Invalid if kubectl refuses it."""
     match arguments:
         case ["kubectl", "uncordon", name]:
-            _uncordon(node := world.get("Node", name))
+            uncordon(node := world.get("Node", name))
             return world.changed("Node", name, node)
         case ["kubectl", "taint", "nodes", name, *taints]:
             node = world.get("Node", name)
             for taint in taints:
-                _untaint(node, taint)
+                untaint(node, taint)
             return world.changed("Node", name, node)
         case ["kubectl", "label", "node", name, *rest]:
-            _label(node := world.get("Node", name), rest)
+            label(node := world.get("Node", name), rest)
             return world.changed("Node", name, node)
         case ["kubectl", "annotate", "pvc", "--namespace", _, name, annotation]:
             claim = world.get("PersistentVolumeClaim", name)
@@ -90,33 +120,33 @@ def _after_command(world: World, arguments: list[str]) -> World:
             return world.changed("PersistentVolumeClaim", name, claim)
         case ["kubectl", "delete", "pod", "--namespace", _, *names]:
             for each in names:
-                world = _after_deletion(world, each)
+                world = after_deletion(world, each)
             return world
         case _:
             raise Invalid(f"unknown command: {arguments}")
 
 
-def _uncordon(node: Json) -> None:
+def uncordon(node: Json) -> None:
     """Change the node as `kubectl uncordon` does, and as the node controller does then."""
     node["spec"].pop("unschedulable", None)
     node["spec"]["taints"] = [taint for taint in node["spec"].get("taints", ()) if taint != CORDONED]
 
 
-def _untaint(node: Json, taint: str) -> None:
+def untaint(node: Json, taint: str) -> None:
     """`taint`: as `kubectl taint` takes it, with a minus at its end. Raises Invalid."""
-    left = [each for each in node["spec"].get("taints", ()) if f"{_spelled_taint(each)}-" != taint]
+    left = [each for each in node["spec"].get("taints", ()) if f"{spelled_taint(each)}-" != taint]
     if len(left) == len(node["spec"].get("taints", ())):
         raise Invalid(f"there is no taint {taint}")
     node["spec"]["taints"] = left
 
 
-def _spelled_taint(taint: Json) -> str:
+def spelled_taint(taint: Json) -> str:
     """Write a taint as kubectl does."""
     value = f"={taint['value']}" if taint.get("value") else ""
     return f"{taint['key']}{value}:{taint['effect']}"
 
 
-def _label(node: Json, arguments: list[str]) -> None:
+def label(node: Json, arguments: list[str]) -> None:
     """Raises Invalid if a label is there already, and is not to be overwritten."""
     labels = node["metadata"]["labels"]
     for key, _, value in (each.partition("=") for each in arguments if each != "--overwrite"):
@@ -125,7 +155,7 @@ def _label(node: Json, arguments: list[str]) -> None:
         labels[key] = value
 
 
-def _after_deletion(world: World, pod: str) -> World:
+def after_deletion(world: World, pod: str) -> World:
     """Return the world without a pod; the devices of claims that it alone used are freed.
 
     Deleting the mirror of a static pod changes nothing.
@@ -143,7 +173,7 @@ def _after_deletion(world: World, pod: str) -> World:
     return without
 
 
-def _with_toleration(world: World, claim: str, taint: str) -> World:
+def with_toleration(world: World, claim: str, taint: str) -> World:
     """Return the world with a claim that tolerates a taint of devices in each request."""
     made = world.get("ResourceClaim", claim)
     key, _, effect = taint.partition(":")
@@ -153,13 +183,25 @@ def _with_toleration(world: World, claim: str, taint: str) -> World:
     return world.changed("ResourceClaim", claim, made)
 
 
-def _evicts_on(node: str, world: World, name: str, pod: Pod) -> bool:
-    """Whether the pod would fit on the node without all pods of its own or a lower priority there."""
-    for each in world.running():
-        if each["spec"]["nodeName"] == node and each["spec"].get("priority", 0) <= pod.priority:
-            world = world.without("Pod", each["metadata"]["name"])
-    with Judge(world) as judge:
-        return node in judge.fits(judge.pod(name))
+def raised_preempts(world: World, name: str, pod: Pod) -> set[str]:
+    """Return the nodes on which the pod would fit without all pods of its own or a lower priority there."""
+    found = set()
+    for node in (each["metadata"]["name"] for each in world.nodes()):
+        without = world
+        for each in world.running():
+            if each["spec"]["nodeName"] == node and each["spec"].get("priority", 0) <= pod.priority:
+                without = without.without("Pod", each["metadata"]["name"])
+        with Judge(without) as judge:
+            if node in judge.fits(judge.pod(name)):
+                found.add(node)
+    return found
+
+
+def deletable(world: World, is_wanted: Callable[[int], bool]) -> Iterator[Json]:
+    """Yield the running pods of such a priority that are gone once they are deleted, or once they have left."""
+    for pod in world.running():
+        if is_wanted(pod["spec"].get("priority", 0)) and not _is_static(pod["metadata"]):
+            yield pod
 
 
 def _is_static(metadata: Json) -> bool:

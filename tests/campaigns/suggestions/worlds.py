@@ -65,6 +65,9 @@ class World:
                 return copy.deepcopy(each)
         raise Invalid(f"there is no {kind} {name}")
 
+    def nodes(self) -> list[Json]:
+        return [each for each in self.objects if each["kind"] == "Node"]
+
     def running(self) -> list[Json]:
         return [each for each in self.objects if each["kind"] == "Pod" and each["spec"].get("nodeName")]
 
