@@ -1,5 +1,6 @@
 """The Helm chart, with the real helm and API server: what it renders, what it refuses, and the life of a release."""
 
+import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,7 +19,7 @@ from tests.chart.helm import Values
 from tests.chart.manifest import MANIFEST, rendered
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.loadmaster import node_of
-from tests.controlplane import Client, Cluster, Component, wait_until
+from tests.controlplane import Client, Cluster, Component, KubectlError, wait_until
 
 Documents = list[dict[str, Any]]
 
@@ -322,6 +323,13 @@ def test_the_defaults_are_within_pod_security_restricted(helm: Helm, cluster: Cl
     assert "pod/loadmaster-test-0 created" in said
 
 
+def test_what_is_outside_pod_security_restricted_would_have_been_told(
+    helm: Helm, cluster: Cluster, restricted: str
+) -> None:
+    with pytest.raises(KubectlError, match="runAsNonRoot != true"):
+        apply_dry(cluster, helm.render({"podSecurityContext": None}, "--skip-tests", namespace=restricted))
+
+
 def test_the_default_configuration_has_no_setting_without_effect(helm: Helm) -> None:
     text = configuration_of(load_documents(helm.render()))
 
@@ -399,6 +407,68 @@ def test_values_of_other_charts_are_where_kubernetes_reads_them(helm: Helm) -> N
     assert own["data"] == {"port": "20259"}
 
 
+LEFT_OUT: dict[str, dict[str, str]] = {
+    "DeploymentSpec": {"paused": "replicas: 0", "minReadySeconds": "/readyz is true when it can lead"},
+    "PodDisruptionBudgetSpec": {},
+    "Probe": {
+        **dict.fromkeys(("exec", "grpc", "tcpSocket"), "it is HTTP"),
+    },
+    "Container": {
+        **dict.fromkeys(("command", "workingDir", "stdin", "stdinOnce", "tty"), "of the image"),
+        **dict.fromkeys(("lifecycle", "startupProbe"), "its start and end need none"),
+        **dict.fromkeys(("resizePolicy", "restartPolicy", "restartPolicyRules"), "the kubelet's default is right"),
+        **dict.fromkeys(("terminationMessagePath", "volumeDevices"), "it has no use for them"),
+    },
+    "PodSpec": {
+        **dict.fromkeys(("activeDeadlineSeconds", "restartPolicy", "ephemeralContainers"), "a Deployment has none"),
+        **dict.fromkeys(("automountServiceAccountToken", "serviceAccount", "enableServiceLinks"), "its account"),
+        **dict.fromkeys(("hostIPC", "hostPID", "shareProcessNamespace", "hostUsers", "os"), "it is one process"),
+        **dict.fromkeys(
+            ("hostname", "hostnameOverride", "setHostnameAsFQDN", "subdomain", "hostAliases"), "no name leads to a pod"
+        ),
+        **dict.fromkeys(
+            ("nodeName", "schedulerName", "schedulingGates", "schedulingGroup", "workloadRef"), "who places it"
+        ),
+        **dict.fromkeys(("preemptionPolicy", "priority", "overhead", "runtimeClassName"), "of its class"),
+        **dict.fromkeys(("readinessGates", "resourceClaims", "resources"), "it has no use for them"),
+        "evictionResponders": "it may be evicted at any moment",
+    },
+}
+"""Fields that no value sets, and why. Other API servers lack some of them: only 1.35 has workloadRef."""
+
+
+@pytest.mark.parametrize("kind", LEFT_OUT)
+def test_a_field_of_kubernetes_is_set_by_a_value_or_left_out_on_purpose(
+    helm: Helm, cluster: Cluster, kind: str
+) -> None:
+    fields = fields_of(cluster, kind)
+    set_ = set().union(*(fields_set(load_documents(helm.render(values)))[kind] for values in ACCEPTED.values()))
+
+    assert fields - set_ <= set(LEFT_OUT[kind])
+
+
+def fields_of(cluster: Cluster, kind: str) -> set[str]:
+    """All fields of a kind, as the API server publishes them."""
+    group = "policy" if kind.startswith("PodDisruption") else "apps"
+    schemas = json.loads(cluster.kubectl("get", "--raw", f"/openapi/v3/apis/{group}/v1"))["components"]["schemas"]
+    (found,) = (schema for name, schema in schemas.items() if name.endswith(f".{kind}"))
+    return set(found["properties"])
+
+
+def fields_set(documents: Documents) -> dict[str, set[str]]:
+    """The fields that a rendering has, by kind."""
+    pod, container = template_of(documents)["spec"], container_of(documents)
+    probes = (container["livenessProbe"], container["readinessProbe"])
+    budgets = [each["spec"] for each in documents if each["kind"] == "PodDisruptionBudget"]
+    return {
+        "DeploymentSpec": set(of_kind(documents, "Deployment")["spec"]),
+        "PodDisruptionBudgetSpec": set().union(*budgets),
+        "Probe": set().union(*probes),
+        "Container": set(container),
+        "PodSpec": set(pod),
+    }
+
+
 def test_plugins_are_files_that_a_flag_names(helm: Helm) -> None:
     files = {"gpu_guard.py": "# a plugin\nNAME = '{{ no template }}'\n", "_shared.py": "\n"}
     documents = load_documents(helm.render({"plugins": {"files": files}}))
@@ -461,6 +531,14 @@ def test_a_name_that_yaml_takes_for_something_else_stays_a_name(helm: Helm, clus
     assert template_of(documents)["metadata"]["labels"][INSTANCE] == name
 
 
+def test_a_number_in_the_configuration_is_not_rounded(helm: Helm) -> None:
+    config = {"podMaxBackoffSeconds": 1_000_000, "loadmaster": {"seed": 2**53 - 1, "bindTimeoutSeconds": 0.5}}
+
+    text = configuration_of(load_documents(helm.render({"config": config})))
+
+    assert config.items() <= yaml.safe_load(text).items()
+
+
 def test_cluster_scoped_names_of_two_releases_differ(helm: Helm) -> None:
     def names(namespace: str, release: str) -> set[tuple[str, str]]:
         documents = load_documents(helm.render(release=release, namespace=namespace))
@@ -511,21 +589,58 @@ def test_all_that_a_scheduler_at_work_takes_over_was_tried() -> None:
     assert CHANGED.keys() >= RELOADABLE
 
 
+def test_a_label_of_the_release_replaces_pods_but_not_their_configuration(helm: Helm) -> None:
+    annotations = template(helm, {})["metadata"]["annotations"]
+
+    assert template(helm, {"commonLabels": {"team": "a"}})["metadata"]["annotations"] == annotations
+
+
+def test_it_can_be_part_of_another_chart(helm: Helm, tmp_path: Path) -> None:
+    shutil.copytree(CHART, tmp_path / "charts" / "loadmaster")
+    (tmp_path / "Chart.yaml").write_text("apiVersion: v2\nname: platform\nversion: 1.0.0\n")
+
+    values = {"global": {"registry": "x"}, "loadmaster": {"fullnameOverride": "placer"}}
+    documents = load_documents(helm.render(values, release="platform", chart=tmp_path))
+
+    assert of_kind(documents, "Deployment")["metadata"]["name"] == "placer"
+
+
 def repeated(flag: str) -> Values:
     return {"extraArgs": [flag]}
 
 
 REFUSED: dict[str, tuple[Values, str]] = {
     "a misspelt value": ({"replica": 1}, "'replica' not allowed"),
+    "a misspelt value in a group": ({"image": {"tagg": "foo"}}, "at '/image': additional properties 'tagg'"),
+    "a misspelt toleration": ({"tolerations": [{"keyy": "x"}]}, "at '/tolerations/0': additional properties 'keyy'"),
+    "a tag that is a number": ({"image": {"tag": 1.1}}, "at '/image/tag': got number, want string"),
     "a tag in the repository": ({"image": {"repository": "x/y:1"}}, "at '/image/repository': 'x/y:1' does not match"),
+    "a digest that is none": ({"image": {"digest": "sha256:1"}}, "at '/image/digest': 'sha256:1' does not match"),
+    "a pull policy that is none": ({"image": {"pullPolicy": "Sometimes"}}, "'IfNotPresent'"),
+    "a port out of range": ({"port": 65536}, "at '/port': maximum"),
+    "an annotation that is no string": ({"podAnnotations": {"a": True}}, "at '/podAnnotations/a': got boolean"),
+    "replicas below 0": ({"replicas": -1}, "at '/replicas': minimum"),
+    "another kind of configuration": ({"config": {"kind": "Policy"}}, "at '/config/kind': value must be"),
+    "another version of it": ({"config": {"apiVersion": "v1"}}, "at '/config/apiVersion': value must be"),
+    "no profile": ({"config": {"profiles": []}}, "at '/config/profiles': minItems"),
+    "a profile without a name": ({"config": {"profiles": [{}]}}, "missing property 'schedulerName'"),
     "a misspelt setting": ({"config": {"parallelsim": 8}}, "at '/config': additional properties 'parallelsim'"),
     "a misspelt argument of a plugin": (
         {"config": {"profiles": [{"schedulerName": "a", "pluginConfig": [{"name": "LoadAware", "args": {"x": 1}}]}]}},
         "at '/config/profiles/0/pluginConfig/0/args': additional properties 'x' not allowed",
     ),
+    "a duration that is none": (
+        {"config": {"leaderElection": {"leaseDuration": 15}}},
+        "at '/config/leaderElection/leaseDuration': got number, want null or string",
+    ),
+    "a size that is none": ({"clusterSize": "huge"}, "at '/clusterSize': value must be one of 'small'"),
     "a container of the scheduler's name": (
         {"extraContainers": [{"name": "loadmaster", "image": "x"}]},
         'extraContainers: there are two containers "loadmaster"',
+    ),
+    "a container twice": (
+        {"initContainers": [{"name": "x", "image": "x"}], "extraContainers": [{"name": "x", "image": "x"}]},
+        'extraContainers: there are two containers "x"',
     ),
     "replicas that do not elect": (
         {"config": {"leaderElection": {"leaderElect": False}}},
@@ -537,6 +652,8 @@ REFUSED: dict[str, tuple[Values, str]] = {
     ),
     "the Lease's name as a flag": (repeated("--leader-elect-resource-name=x"), "use the value config.leaderElection"),
     "the label of the selector": ({"podLabels": {NAME: "x"}}, f"podLabels: {NAME} is a label of the selector"),
+    "the same on all objects": ({"commonLabels": {INSTANCE: "x"}}, f"commonLabels: {INSTANCE} is a label of the"),
+    "the same on the Service": ({"service": {"labels": {NAME: "x"}}}, f"service.labels: {NAME} is a label of the"),
     "the checksum": ({"podAnnotations": {CHECKSUM: "x"}}, "podAnnotations: checksum/config is set by the chart"),
     "no account": ({"serviceAccount": {"create": False}}, "serviceAccount.name: needed with serviceAccount.create"),
     "annotations of no account": (
@@ -552,10 +669,19 @@ REFUSED: dict[str, tuple[Values, str]] = {
         {"podDisruptionBudget": {"maxUnavailable": None}},
         "podDisruptionBudget: set maxUnavailable or minAvailable, or enabled=false",
     ),
+    "a probe that is none": (
+        {"livenessProbe": {"httpGet": {}}},
+        "at '/livenessProbe': additional properties 'httpGet'",
+    ),
+    "a runbook that is no URL": (
+        {"monitoring": {"rules": {"runbook": "docs/runbook.md"}}},
+        "at '/monitoring/rules/runbook': 'docs/runbook.md' does not match",
+    ),
     "an alert that is none": (
         {"monitoring": {"rules": {"disabled": ["LoadmasterUp"]}}},
         'monitoring.rules.disabled: there is no alert "LoadmasterUp"; docs/runbook.md has all of them',
     ),
+    "an object that is none": ({"extraObjects": [{"kind": "ConfigMap"}]}, "missing properties 'apiVersion'"),
     "rules of no role": (
         {"rbac": {"create": False, "extraRules": [{"resources": ["pods"], "verbs": ["get"]}]}},
         "rbac.extraRules: no rule is added with rbac.create=false",
@@ -565,6 +691,11 @@ REFUSED: dict[str, tuple[Values, str]] = {
         "strategy.rollingUpdate: has no meaning with strategy.type=Recreate",
     ),
     "--config again": (repeated("--config=x"), "extraArgs: --config=x repeats --config, which the chart sets: use the"),
+    "--secure-port again": (
+        repeated("--secure-port"),
+        "repeats --secure-port, which the chart sets: use the value port",
+    ),
+    "an abbreviation of it that is no longer a flag": (repeated("--secure"), "--secure repeats --secure-port"),
     "a certificate twice": (
         {"tls": {"secretName": "cert"}, "extraArgs": ["--tls-cert-file=/x"]},
         "--tls-cert-file=/x repeats --tls-cert-file, which the chart sets: use the value tls.secretName",
@@ -573,6 +704,15 @@ REFUSED: dict[str, tuple[Values, str]] = {
         {"networkPolicy": {"from": [{"podSelector": {}}]}},
         "networkPolicy: nothing is let in or out",
     ),
+    "a policy without the API server": (
+        {"networkPolicy": {"enabled": True, "apiServer": {"ports": []}}},
+        "at '/networkPolicy/apiServer/ports': minItems",
+    ),
+    "a peer that is none": (
+        {"networkPolicy": {"enabled": True, "from": [{"pods": {}}]}},
+        "at '/networkPolicy/from/0': additional properties 'pods'",
+    ),
+    "--logging-format again": (repeated("--logging-format=text"), "repeats --logging-format"),
     "an abbreviation of it": (repeated("--log=text"), "extraArgs: --log=text repeats --logging-format"),
     "a mount of no volume": (
         {"extraVolumeMounts": [{"name": "x", "mountPath": "/x"}]},
@@ -586,9 +726,28 @@ REFUSED: dict[str, tuple[Values, str]] = {
         {"extraVolumes": [{"name": "config", "emptyDir": {}}]},
         "extraVolumes: the volume `config` is the chart's own",
     ),
+    "the volume of the certificate": (
+        {"extraVolumes": [{"name": "tls", "emptyDir": {}}]},
+        "extraVolumes: the volume `tls` is the chart's own",
+    ),
+    "the volume of the plugins": (
+        {"extraVolumes": [{"name": "plugin-files", "emptyDir": {}}]},
+        "extraVolumes: the volume `plugin-files` is the chart's own",
+    ),
+    "a mount over the plugins": (
+        {
+            "extraVolumes": [{"name": "x", "emptyDir": {}}],
+            "extraVolumeMounts": [{"name": "x", "mountPath": "/etc/loadmaster-plugins"}],
+        },
+        "extraVolumeMounts: /etc/loadmaster-plugins is where the chart's plugins.files are",
+    ),
     "a plugin whose file is no Python": (
         {"plugins": {"files": {"gpu-guard.py": ""}}},
         'plugins.files: "gpu-guard.py" is no name of a Python module, such as gpu_guard.py',
+    ),
+    "a plugin that is no text": (
+        {"plugins": {"files": {"gpu_guard.py": {"filter": 1}}}},
+        "at '/plugins/files/gpu_guard.py': got object, want string",
     ),
     "a volume twice": (
         {"extraVolumes": [{"name": "x", "emptyDir": {}}, {"name": "x", "emptyDir": {}}]},
@@ -687,3 +846,14 @@ def test_helm_test_passes_once_loadmaster_has_placed_its_pod(
 
     assert found == node
     assert "Phase:          Succeeded" in said
+
+
+def test_what_the_notes_say_to_try_is_a_pod_of_each_profile(helm: Helm, cluster: Cluster, namespace: str) -> None:
+    values = {"config": {"profiles": [{"schedulerName": "one"}, {"schedulerName": "two"}]}, "replicas": 0}
+
+    notes = helm.run("install", "lm", str(CHART), f"--namespace={namespace}", "--dry-run=server", values=values)
+    lines = [line.strip() for line in notes.splitlines() if line.strip().startswith("kubectl run")]
+
+    overrides = [line.partition("--overrides='")[2].rstrip("'") for line in lines]
+    assert [json.loads(each)["spec"]["schedulerName"] for each in overrides] == ["one", "two"]
+    assert "It has no replica" in notes

@@ -1,6 +1,7 @@
 """Elastic quotas on a real API server, with the resource of scheduler-plugins and the rules that the chart adds."""
 
 import json
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,6 +36,15 @@ def quotas_that_are_gone(cluster: Cluster) -> Iterator[None]:
     """Delete all quotas after each test: those of a namespace that is being deleted would still count."""
     yield
     cluster.kubectl("delete", "elasticquotas", "--all", "--all-namespaces")
+
+
+@pytest.fixture
+def other(cluster: Cluster, api: Client) -> Iterator[str]:
+    """Another namespace."""
+    name = f"other-{secrets.token_hex(4)}"
+    cluster.create_namespace(name)
+    yield name
+    api.delete("Namespace", name)
 
 
 def set_quota(cluster: Cluster, namespace: str, minimum: str, maximum: str, name: str = "quota") -> None:
@@ -75,6 +85,28 @@ def test_a_namespace_has_no_more_than_its_maximum_and_what_ends_makes_room(
     wait_until(lambda: used(api, namespace).get("cpu") == "2", 30, "as much is used again")
 
 
+def test_quotas_borrow_of_each_other_follow_their_objects_and_end_with_them(
+    loadmaster: Component, cluster: Cluster, api: Client, namespace: str, other: str, make_nodes: MakeNodes
+) -> None:
+    make_nodes(1, cpu="32")
+    set_quota(cluster, namespace, "1", "10")
+    set_quota(cluster, other, "2", "10")
+    api.create_many(pods(range(6)), namespace)
+    wait_until(lambda: has(api, namespace, 3), 30, "it has its own minimum and that of the other")
+    wait_until(lambda: used(api, namespace).get("cpu") == "3", 30, "the status says so")
+    wait_until(
+        lambda: any("total ElasticQuota used is more than min" in message(api, f"p{n}", namespace) for n in range(6)),
+        30,
+        "the others say why they wait",
+    )
+
+    set_quota(cluster, other, "3", "10")
+    wait_until(lambda: has(api, namespace, 4), 30, "a quota that rises makes room for one")
+    cluster.kubectl("delete", "elasticquota", "quota", "-n", namespace)
+
+    wait_until(lambda: has(api, namespace, 6), 30, "without a quota all of them run")
+
+
 def test_of_two_quotas_the_second_has_an_event(
     loadmaster: Component, cluster: Cluster, api: Client, namespace: str, make_nodes: MakeNodes
 ) -> None:
@@ -91,3 +123,22 @@ def test_of_two_quotas_the_second_has_an_event(
     wait_until(lambda: expected in notes(), 30, "it says which one counts")
     wait_until(lambda: has(api, namespace, 1), 30, "that one holds")
     assert metric(loadmaster.port, "loadmaster_shares_unusable", source="scheduling.x-k8s.io/ElasticQuota") == 1
+
+
+def test_a_quota_below_its_minimum_takes_back_what_another_has_borrowed_over_nodes(
+    loadmaster: Component, cluster: Cluster, api: Client, namespace: str, other: str, make_nodes: MakeNodes
+) -> None:
+    make_nodes(4, cpu="1500m")
+    set_quota(cluster, namespace, "2", "4")
+    set_quota(cluster, other, "2", "4")
+    borrowers = [a_pod(f"b{number}", cpu="900m") for number in range(4)]
+    api.create_many(borrowers, other)
+    wait_until(lambda: has(api, other, 4), 30, "one has borrowed what the other leaves idle")
+    first = [pod["metadata"]["uid"] for pod in api.list("Pod", other)]
+
+    api.create_many([a_pod("mine", cpu="1400m")], namespace)
+
+    wait_until(lambda: has(api, namespace, 1), 60, "the other has taken back what it needs")
+    left = [pod["metadata"]["uid"] for pod in api.list("Pod", other)]
+    assert set(left) < set(first)
+    assert len(left) == 2, "no more than needed: two of 900m for 1400m, where 400m were free"

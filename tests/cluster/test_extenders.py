@@ -3,6 +3,7 @@
 import itertools
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,8 @@ import pytest
 from tests.attacks.load import MemoryMeter
 from tests.bench import usage
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.extender_server import ExtenderServer, Question, Raw, Script, Slow, Stream
-from tests.cluster.loadmaster import install_rbac, node_of, prioritised, start
+from tests.cluster.extender_server import ExtenderServer, Question, Raw, Script, Slow, Stream, agree
+from tests.cluster.loadmaster import install_rbac, metric, node_of, prioritised, start
 from tests.controlplane import Client, Cluster, Component, ControlPlane, a_pod, condition, wait_until
 from tests.controlplane.client import Object
 
@@ -318,6 +319,18 @@ def test_an_extender_binds_at_the_api_server(
     assert set(question) == {"PodName", "PodNamespace", "PodUID", "Node"}
 
 
+def test_an_ignored_resource_is_the_extenders_own(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes, server: ExtenderServer
+) -> None:
+    (node,) = make_nodes(1)  # it has none of it
+
+    assert judge(api, namespace, OURS, NIC) == (node, "", "")
+
+
+def _placed(api: Client, namespace: str) -> int:
+    return sum(bool(node_of(pod)) for pod in api.list("Pod", namespace))
+
+
 class ByteByByte:
     """Begins anew for each request: several are answered at once."""
 
@@ -332,9 +345,29 @@ HOSTILE: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: Raw(b'{"Error":"' + b"x" * (100 << 20) + b'"}'),
         "the answer has more than ",
     ),
+    "an error of fifty megabytes": (
+        lambda: Raw(b"x" * (50 << 20), status=500),
+        "failed filter with extender at URL ",
+    ),
+    "no end": (
+        lambda: Stream(itertools.repeat(b"x" * 65_536)),
+        "the answer has more than ",
+    ),
     "no end, byte by byte": (
         lambda: Stream(ByteByByte()),
         "context deadline exceeded (Client.Timeout or context cancellation while reading body)",
+    ),
+    "as deep as it can be": (
+        lambda: Raw(b'{"NodeNames":' + b"[" * 2_000_000 + b"]" * 2_000_000 + b"}"),
+        "nodenames: Expected `str | null`, got `array`",
+    ),
+    "a hundred thousand unknown nodes": (
+        lambda: {"NodeNames": [f"mars-{number}" for number in range(100_000)]},
+        "extender ",
+    ),
+    "three megabytes of error": (
+        lambda: {"Error": "x" * (3 << 20)},
+        "x" * 1_000,
     ),
 }
 
@@ -362,3 +395,41 @@ def test_a_hostile_answer_costs_that_pod(
     assert memory.peak - before < 80 << 20
     server.clear()
     assert judge(api, namespace, OURS, GPU)[0], "once it answers again"
+
+
+def test_huge_pods_that_are_shown_to_an_extender_cost_themselves(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes, server: ExtenderServer
+) -> None:
+    (node,) = make_nodes(1, resources=RESOURCES)
+    server.script["late/filter"] = lambda question: Slow(25, agree(question))
+    huge = [a_pod(f"huge-{n}", resources={LATE: "1"}) for n in range(40)]
+    for pod in huge:
+        pod["metadata"]["annotations"] = {"note": "x" * (255 << 10)}
+    before = usage.resident_memory(loadmaster.pid)
+
+    with MemoryMeter(loadmaster.pid) as memory:
+        api.create_many(huge, namespace)
+        wait_until(lambda: len(server.questions("late/filter")) == 16, 10, "as many as there is room for are shown")
+        api.create(a_pod("plain"), namespace)
+        wait_until(lambda: node_of(api.get("Pod", "plain", namespace)) == node, 5, "a plain pod is placed beside them")
+        server.script.clear()
+        server.release()
+        wait_until(lambda: _placed(api, namespace) == 41, 20, "and they in the end")
+
+    assert memory.peak - before < 80 << 20
+
+
+def test_metrics_tell_what_extenders_do(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes, server: ExtenderServer
+) -> None:
+    make_nodes(1, resources=RESOURCES)
+    server.script["names/filter"] = lambda _: {"NodeNames": []}
+    api.create(a_pod("web", resources={GPU: "1"}), namespace)
+    wait_until(lambda: verdict(api, "web", namespace), 10, "it is refused")
+
+    calls = {"extender": f"{server.url}/names", "verb": "filter", "result": "ok"}
+    assert metric(loadmaster.port, "loadmaster_extender_calls_total", **calls) >= 1
+    # A pod that is tried once more counts again when it waits again.
+    refused = partial(metric, loadmaster.port, "scheduler_unschedulable_pods", plugin="Extender", profile=OURS)
+    wait_until(lambda: refused() == 1, 10, "it counts as refused by an extender")
+    assert metric(loadmaster.port, "loadmaster_extender_call_duration_seconds_count") >= 1

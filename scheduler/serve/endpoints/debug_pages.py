@@ -63,7 +63,7 @@ class Profile:
         """
         loop_thread = threading.get_ident()
         found: Future[bytes] = Future()
-        found.set_running_or_notify_cancel()  # whoever asks may go meanwhile
+        found.set_running_or_notify_cancel()  # its reader may go meanwhile
 
         def look() -> None:
             try:
