@@ -224,9 +224,8 @@ class PodGroupCycle:
     ) -> None:
         """Count the attempt, set the conditions of its groups, and say at each why it waits."""
         result = decision.result if len(parts) > 1 else parts[0].result
-        fields = {"podGroup": f"{member.namespace}/{self._groups.name_of(member)}", "err": decision.message}
         if result == "error":
-            _logger.error("Error scheduling pod group; retrying", extra=fields)
+            _logger.error("Error scheduling pod group; retrying", extra=self._fields(decision, member))
         self._metrics.schedule_attempts.labels(result, framework.name).inc()
         lasted = self._metrics.scheduling_attempt_duration.labels(result, framework.name)
         lasted.observe(time.perf_counter() - began)
@@ -236,15 +235,19 @@ class PodGroupCycle:
         if preemption.code is Code.SUCCESS:
             self._metrics.preemption_victims.observe(len(preemption.victims))
         if _logger.isEnabledFor(logging.DEBUG):
-            _logger.debug("Tried to schedule a pod group", extra={**fields, "result": result})
+            fields = {**self._fields(decision, member), "result": result}
+            _logger.debug("Tried to schedule a pod group", extra=fields)
         for part in parts:
             if part.record is not None and part.result != "scheduled":
                 group, pod = part.record.group, part.members[0].pod if part.members else member
                 self._events.group_event(group, pod, "Warning", "FailedScheduling", "Scheduling", part.record.text)
-            if part.decision.group is not None and not part.decision.is_ours:
+            if part.decision.group is not None and not part.decision.group.is_ours:
                 self._set_condition(part.decision.group, part.result, part.decision.message)
         if preemption.given_up and parts[0].record is not None:
             self._report_given_up(parts[0].record.group, preemption)
+
+    def _fields(self, decision: GroupDecision, member: Pod) -> dict[str, str]:
+        return {"podGroup": f"{member.namespace}/{self._groups.name_of(member)}", "err": decision.message}
 
     def _set_condition(self, group: PodGroup, result: str, message: str) -> None:
         reason = {"scheduled": "Scheduled", "error": "SchedulerError"}.get(result, "Unschedulable")
