@@ -118,16 +118,21 @@ def _check_starved(world: World, refused: list[str]) -> None:
     """Let the time of one reservation pass, in which nothing changes outside."""
     world.record.note("time of a reservation", f"nothing happens for {GIVEN_UP_SECONDS:.0f} s")
     before, reservations = world.record.total("pod succeeded"), world.rules.reservations
-    priority, now = -1, reservations.priority
-    while now > priority:  # a group of higher priority may take over
+    last, now = (-1, -1), (reservations.priority, _evictions(world))
+    while any(new > old for new, old in zip(now, last, strict=True)):
+        # A group of higher priority may take over; and after an eviction further pods may fit.
         world.act(lambda: None, GIVEN_UP_SECONDS)
-        priority, now = now, reservations.priority
+        last, now = now, (reservations.priority, _evictions(world))
     if world.record.total("pod succeeded") > before:
         return  # it may be refused a second time, as it did not fit between two reservations
     for pod, nodes in QuietPoint(world).lone_that_fit():
         if pod.name in refused:
             text = f"{pod.name} still waits, and fits on {', '.join(nodes)}: {world.message(pod)!r}"
             world.record.violated("starved", "longer than one reservation", text)
+
+
+def _evictions(world: World) -> int:
+    return world.record.total("evicted for a group") + world.record.total("evicted for a lone pod")
 
 
 def _shortest(seed: int, number: int, kind: str) -> Record:
