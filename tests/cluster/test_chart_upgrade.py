@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,7 +13,10 @@ import yaml
 from tests.chart import CHART, Helm, HelmError
 from tests.chart.earlier import release_before
 from tests.chart.tables import releases
-from tests.controlplane import Client
+from tests.cluster.charted import run
+from tests.cluster.conftest import MakeNodes
+from tests.cluster.loadmaster import is_ready, node_of
+from tests.controlplane import Client, Cluster, a_pod, wait_until
 
 BEFORE = release_before()
 
@@ -24,6 +28,50 @@ def where(helm: Helm, namespace: str) -> Iterator[str]:
     yield flag
     for release in helm.run("list", flag, "--short", "--all").split():
         helm.run("uninstall", release, flag, "--wait")
+
+
+@contextmanager
+def scheduler_of_the_release(cluster: Cluster, api: Client, namespace: str, tmp_path: Path) -> Iterator[None]:
+    """A scheduler with the account and the configuration of the release `lm`."""
+    config = tmp_path / "config.yaml"
+    config.write_text(api.get("ConfigMap", "lm", namespace)["data"]["config.yaml"])
+    with cluster.spawn("loadmaster", run(cluster, namespace, "lm", config), is_ready):
+        yield
+
+
+def test_the_release_before_is_upgraded_and_rolled_back_and_schedules_at_each_step(
+    helm: Helm,
+    cluster: Cluster,
+    api: Client,
+    namespace: str,
+    where: str,
+    make_nodes: MakeNodes,
+    tmp_path: Path,
+) -> None:
+    (node,) = make_nodes()
+
+    def version() -> str:
+        labels = api.get("apps/v1/Deployment", "lm", namespace)["metadata"]["labels"]
+        return str(labels["app.kubernetes.io/version"])
+
+    def place(pod: str) -> str:
+        with scheduler_of_the_release(cluster, api, namespace, tmp_path):
+            api.create(a_pod(pod), namespace)
+            wait_until(lambda: node_of(api.get("Pod", pod, namespace)), 20, f"{pod} is bound")
+        return node_of(api.get("Pod", pod, namespace))
+
+    # What runs is always the program of today, which reads a kind more than the release before.
+    rule = {"apiGroups": ["resource.k8s.io"], "resources": ["devicetaintrules"], "verbs": ["list", "watch"]}
+    helm.run("install", "lm", str(BEFORE.chart), where, f"--set-json=rbac.extraRules={json.dumps([rule])}")
+    before = version(), place("before")
+    notes = helm.run("upgrade", "lm", str(CHART), where)
+    after = version(), place("after")
+    helm.run("rollback", "lm", where)
+    rolled_back = version(), place("rolled-back")
+
+    assert (before, after, rolled_back) == ((BEFORE.version, node), (chart_version(), node), (BEFORE.version, node))
+    assert "Actions required by this upgrade" in notes
+    assert all(action in notes for action in releases()[1]["actions"])
 
 
 def chart_version() -> str:
@@ -121,6 +169,16 @@ def test_an_upgrade_to_a_lease_that_another_scheduler_holds_is_refused_and_other
     helm.run("upgrade", "lm", str(CHART), where, values={"clusterSize": "small"})
     with pytest.raises(HelmError, match="is held by its-own-by-another-name_1"):
         helm.run("upgrade", "lm", str(CHART), where, values=SHARED)
+
+
+def test_all_that_is_wrong_is_told_at_once(helm: Helm, api: Client, namespace: str, where: str) -> None:
+    hold(api, namespace, "other-6d5f_1", datetime.now(UTC))
+
+    with pytest.raises(HelmError) as raised:
+        helm.run("install", "lm", str(CHART), where, values={**SHARED, "extraArgs": ["--secure-port=1"]})
+
+    assert "extraArgs: --secure-port=1 repeats" in str(raised.value)
+    assert "is held by other-6d5f_1" in str(raised.value)
 
 
 def test_a_profile_that_another_release_has_is_warned_of(helm: Helm, namespace: str, where: str) -> None:

@@ -5,13 +5,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.coscheduling import GROUPS, started
-from tests.cluster.loadmaster import bound, define, granted, node_of, undefine
-from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
+from tests.cluster.loadmaster import bound, define, granted, metric, node_of, undefine
+from tests.controlplane import Client, Cluster, Component, a_node, a_pod, wait_until
 from tests.controlplane.client import Object
 from tests.controlplane.definitions import POD_GROUP
+from tests.docs.pages import ROOT, blocks
 
 API = "scheduling.x-k8s.io/v1alpha1"
 KIND = f"{API}/PodGroup"
@@ -58,6 +60,29 @@ def annotated(group: str, minimum: int, numbers: range) -> list[Object]:
 def status(api: Client, namespace: str, group: str) -> Object:
     found: Object = api.get(KIND, group, namespace).get("status", {})
     return found
+
+
+def test_of_two_gangs_that_compete_one_runs_and_the_other_holds_nothing(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
+) -> None:
+    make_nodes(2, cpu="2")
+    for group in ("a", "b"):
+        create_group(api, namespace, group, 4)
+    pods = [pod for pair in zip(members("a", range(4)), members("b", range(4)), strict=True) for pod in pair]
+    api.create_many(pods, namespace)
+    wait_until(lambda: len(bound(api, namespace)) == 4, 30, "one of them runs")
+    winner = bound(api, namespace)[0][0]
+    loser = "b" if winner == "a" else "a"
+
+    wait_until(lambda: status(api, namespace, winner).get("phase") == "Running", 30, "the status says so")
+    wait_until(lambda: status(api, namespace, loser).get("phase") == "Scheduling", 30, "and that the other does not")
+
+    assert bound(api, namespace, loser) == []
+    assert metric(loadmaster.port, "scheduler_cache_size", type="assumed_pods") == 0
+    for name in bound(api, namespace, winner):
+        api.delete("Pod", name, namespace)
+    wait_until(lambda: len(bound(api, namespace, loser)) == 4, 30, "then it runs")
+    wait_until(lambda: status(api, namespace, winner).get("phase") == "Pending", 30, "a group without pods is pending")
 
 
 def test_the_status_follows_a_group_to_its_end(
@@ -116,9 +141,68 @@ def test_a_scheduler_killed_in_the_middle_of_a_gangs_bindings_completes_it(
     assert 0 < begun < 500
 
 
+def test_members_whose_node_is_lost_are_replaced(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
+) -> None:
+    make_nodes(1, cpu="2")
+    own = f"lost-{namespace}"
+    api.create(a_node(own, cpu="2"))
+    create_group(api, namespace, "gang", 4)
+    api.create_many(members("gang", range(4)), namespace)
+    wait_until(lambda: len(bound(api, namespace)) == 4, 30, "it runs")
+    lost = [pod["metadata"]["name"] for pod in api.list("Pod", namespace) if node_of(pod) == own]
+
+    api.delete("Node", own)
+    for name in lost:
+        api.delete("Pod", name, namespace)
+    api.create_many(members("gang", range(4, 6)), namespace)
+    wait_until(lambda: status(api, namespace, "gang").get("phase") == "Scheduling", 30, "it waits for a node")
+    make_nodes(1, cpu="2")
+
+    wait_until(lambda: bound(api, namespace)[-2:] == ["gang-4", "gang-5"], 60, "they are replaced")
+    wait_until(lambda: status(api, namespace, "gang").get("phase") == "Running", 30, "and it runs again")
+
+
+def test_the_annotated_group_of_the_documentation_runs(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
+) -> None:
+    make_nodes(1, cpu="4")
+    (text,) = [each.text for each in blocks(ROOT / "docs" / "groups.md") if "name: solver-0" in each.text]
+    pod = yaml.safe_load(text)
+    api.create(pod, namespace)
+
+    api.create({**pod, "metadata": {**pod["metadata"], "name": "solver-1"}}, namespace)
+
+    wait_until(lambda: bound(api, namespace) == ["solver-0", "solver-1"], 30, "both are bound")
+
+
+def test_a_group_that_is_not_tried_says_so_once(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
+) -> None:
+    make_nodes(1, cpu="4")
+    create_group(api, namespace, "short", 3)
+    api.create_many(
+        [*members("short", range(2)), *members("nameless", range(2)), *annotated("odd", 0, range(2))], namespace
+    )
+
+    def refusals() -> list[Object]:
+        found = api.list("events.k8s.io/v1/Event", namespace)
+        return [event for event in found if event["reason"] == "FailedScheduling"]
+
+    wait_until(lambda: len(refusals()) >= 3, 60, "each of the groups says it")
+    said = {event["note"]: event["regarding"] for event in refusals()}
+    assert len(refusals()) == len(said) == 3
+    about = said["cannot find enough sibling pods, current pods number: 2, minMember of group: 3"]
+    assert (about["kind"], about["name"]) == ("PodGroup", "short")
+    assert said['waiting for the PodGroup "nameless" of the pod to appear']["kind"] == "Pod"
+    assert bound(api, namespace) == []
+
+
 def test_a_job_is_a_gang_by_one_line_of_its_template(
     loadmaster: Component, cluster: Cluster, api: Client, namespace: str, make_nodes: MakeNodes
 ) -> None:
+    if not cluster.has_controllers:
+        pytest.skip("needs controllers")
     make_nodes(1, cpu="2")
     pod = a_pod("unused", cpu="1")
     spec = {**pod["spec"], "restartPolicy": "Never"}

@@ -84,6 +84,33 @@ def hostile_home(tmp_path: Path) -> Path:
     return tmp_path
 
 
+WATCHED = """
+import os, sys
+home = sys.argv.pop(1)
+os.chdir(home)
+sys.path = [path for path in sys.path if path]  # as for the command: no import from where it is started
+def hook(event, arguments):
+    if event == "open" and isinstance(arguments[0], str) and arguments[0].startswith(home):
+        print("OPENED", arguments[0], file=sys.stderr, flush=True)
+sys.addaudithook(hook)
+from scheduler.__main__ import main
+sys.exit(main())
+"""
+
+
+def test_nothing_is_loaded_from_where_it_happens_to_be_started(
+    cluster: Cluster, api: Client, namespace: str, make_nodes: MakeNodes, hostile_home: Path
+) -> None:
+    (node,) = make_nodes(1)
+    env = {"HOME": str(hostile_home)}
+    with start(cluster, program=("-c", WATCHED, str(hostile_home)), env=env) as loadmaster:
+        api.create(a_pod("web"), namespace)
+        wait_until(lambda: node_of(api.get("Pod", "web", namespace)) == node, 10, "the pod is bound")
+
+    assert "OPENED" not in loadmaster.log.read_text()
+    assert list(hostile_home.glob("*.loaded")) == []
+
+
 def test_the_command_does_not_import_from_the_directory_it_is_started_in(hostile_home: Path) -> None:
     command = Path(sys.executable).with_name("loadmaster")
     environment = {**os.environ, "HOME": str(hostile_home)}
