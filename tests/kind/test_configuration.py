@@ -120,6 +120,21 @@ def test_the_first_plugin_and_its_next_version_place_pods_without_a_restart(
     assert processes(release) == before
 
 
+def test_what_needs_a_start_replaces_the_pods_and_they_begin_with_the_new_plugin(
+    cluster: KindCluster, release: Scheduler, helm: Helm, api: Client, namespace: str, image: str
+) -> None:
+    before = processes(release)
+
+    changed = values(image, "again", bindTimeoutSeconds=20)
+    run_helm(helm, "upgrade", NAME, str(CHART), namespace=NAME, values=changed)  # returns when all are replaced
+    create(cluster, namespace, "insistent", "again")
+
+    wait_running(api, namespace, "insistent", 1)
+    after = processes(release)
+    assert not {name for name, _ in before} & {name for name, _ in after}
+    assert {restarts for _, restarts in after} == {0}
+
+
 def test_a_wrong_configuration_is_told_with_its_path_and_mended_by_the_right_one(
     cluster: KindCluster, release: Scheduler, helm: Helm, api: Client, namespace: str, image: str
 ) -> None:

@@ -6,7 +6,7 @@ from tests.controlplane import Client, condition, wait_until
 from tests.kind.cluster import NODES, KindCluster
 from tests.kind.release import HELM_SECONDS
 from tests.kind.scheduler import Scheduler, container_of
-from tests.kind.workloads import HOST, SOON, a_pod, apply, is_running, wait_running
+from tests.kind.workloads import HOST, SOON, a_deployment, a_pod, apply, is_running, rollout, wait_running
 
 NOBODY = 65532
 LEASE_LOCK = "scheduler.kube.election.lease_lock"
@@ -45,6 +45,13 @@ def test_it_has_nowhere_to_write(loadmaster: Scheduler) -> None:
     options = {mount[4]: mount[5].split(",") for mount in mounts}
     assert "ro" in options["/"]
     assert "ro" in options["/etc/loadmaster"]
+
+
+def test_the_debugger_agrees_with_the_api_server(cluster: KindCluster, loadmaster: Scheduler, namespace: str) -> None:
+    apply(cluster, namespace, a_deployment("web", 3))
+    rollout(cluster, namespace, "deployment/web")
+
+    assert agrees(loadmaster)
 
 
 def test_a_pod_that_the_kubelet_rejects_does_not_count_for_ever(

@@ -53,6 +53,21 @@ def test_pods_are_spread_over_zones_and_over_nodes(cluster: Cluster, api: Client
     assert Counter(nodes) == dict.fromkeys(NODES, 2)
 
 
+def test_a_job_completes(cluster: Cluster, namespace: str) -> None:
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "batch"},
+        "spec": {"completions": 4, "parallelism": 2, "template": a_template("batch", "help", restartPolicy="Never")},
+    }
+
+    apply(cluster, namespace, job)
+    cluster.kubectl("wait", "--for=condition=Complete", "job/batch", f"--namespace={namespace}", "--timeout=170s")
+
+    succeeded = cluster.kubectl("get", "job/batch", f"--namespace={namespace}", "--output=jsonpath={.status.succeeded}")
+    assert succeeded == "4"
+
+
 def test_a_pod_of_a_statefulset_comes_back_to_its_volume(cluster: Cluster, api: Client, namespace: str) -> None:
     template = a_template("db", "pause", topologySpreadConstraints=[spread_over(HOST, "db")])
     template["spec"]["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
@@ -87,6 +102,20 @@ def test_a_pod_of_a_statefulset_comes_back_to_its_volume(cluster: Cluster, api: 
     assert {each["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] for each in claims} == set(
         before.values()
     )
+
+
+def test_pods_of_both_schedulers_share_the_nodes(cluster: Cluster, api: Client, namespace: str) -> None:
+    apply(
+        cluster,
+        namespace,
+        a_deployment("ours", 4),
+        a_deployment("theirs", 4, scheduler="default-scheduler"),
+    )
+
+    for name in ("ours", "theirs"):
+        rollout(cluster, namespace, f"deployment/{name}")
+
+    assert sorted(schedulers_of(api, namespace)) == ["default-scheduler"] * 4 + ["loadmaster"] * 4
 
 
 def test_a_pod_that_fits_nowhere_runs_once_there_is_room(cluster: Cluster, api: Client, namespace: str) -> None:
