@@ -43,7 +43,7 @@ class WeightedTerm(NamedTuple):
     weight: int
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class AffinityTerms:
     """All terms of a pod. A list with a term that cannot be parsed is empty, and `error` says why.
 
