@@ -132,7 +132,9 @@ def _parts(minimum: int, decision: GroupDecision, tried: int) -> Iterator[str]:
         return
     yield _fitting(fitting, tried, *(("gets a node", "get a node") if result == "scheduled" else ("fits", "fit")))
     if result == "waiting_on_preemption":
-        yield f"; it waits until {_pods(len(victims_of(decision)), 'is', 'are')} evicted for it"
+        victims = len(victims_of(decision))
+        said = f"{_pods(victims, 'is', 'are')} evicted for it" if victims else "pods are gone that were evicted before"
+        yield f"; it waits until {said}"
         return
     refused = [each for each in decision.members if isinstance(each.decision, Unplaced) and not each.node_name]
     if refused:

@@ -18,3 +18,10 @@ def test_a_pod_that_is_evicted_for_several_members_is_counted_once() -> None:
     decision = GroupDecision(members, Status(Code.UNSCHEDULABLE, ("no",)), preemption=GroupPreemption(Code.SUCCESS))
 
     assert sentence(2, decision, 2).endswith("; it waits until 3 pods are evicted for it")
+
+
+def test_a_group_that_evicts_no_further_pods_waits_until_those_before_are_gone() -> None:
+    member = MemberOutcome(QueuedPod(a_pod("m"), 0.0), CycleState(), Unplaced("no"))
+    decision = GroupDecision([member], Status(Code.UNSCHEDULABLE, ("no",)), preemption=GroupPreemption(Code.SUCCESS))
+
+    assert sentence(2, decision, 2).endswith("; it waits until pods are gone that were evicted before")
