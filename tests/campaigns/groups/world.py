@@ -232,7 +232,10 @@ class World(Restartable):
         self.last_change = self.record.now
         self.rules.evictions.gone(pod)
         if pod.group:
-            self.model.groups[pod.group].left = self.record.now
+            group = self.model.groups[pod.group]
+            group.left = self.record.now
+            if group.plan.parts:  # as in kube-scheduler, its pods count until they are gone
+                self.rules.changed_group(pod.group)
 
     def _end_by_itself(self, pod: PodState) -> None:
         node = self.model.nodes[pod.node]
