@@ -99,13 +99,16 @@ class EvictionRules:
         self.excuse(group)
 
     def bound(self, pod: PodState) -> None:
-        for name in [*self._claims]:
-            plan = self._model.groups[name].plan
-            if plan.parts and plan.priority < pod.priority:
-                self.overtaken(name)  # its nodes are those "which pods of higher priority may still take"
+        for name in self._trees_below(pod):
+            self.overtaken(name)
         for each in self._rounds:
             if each.at == self._record.now and each.group != pod.group:
                 each.needed = []  # what it got was not free
+
+    def _trees_below(self, pod: PodState) -> list[str]:
+        """Return the trees that evict and are less important: their nodes "pods of higher priority may still take"."""
+        plans = [(name, self._model.groups[name].plan) for name in self._claims]
+        return [name for name, plan in plans if plan.parts and plan.priority < pod.priority]
 
     def started(self, group: str) -> None:
         self._claims.pop(group, None)
@@ -120,6 +123,8 @@ class EvictionRules:
         if victim.priority >= claimant.priority and not gives_way:
             text = f"{victim.name} of priority {victim.priority} is evicted for {claimant.name} of {claimant.priority}"
             self._record.violated("victim", "not of lower priority", text)
+        for name in self._trees_below(claimant):
+            self.excuse(name)
         now = self._record.now
         if not claimant.group or now == self._overtaken.get(claimant.group):
             return
