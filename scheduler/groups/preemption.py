@@ -31,6 +31,7 @@ from scheduler.cycle.algorithm import Unplaced
 from scheduler.cycle.failure import as_scheduler_error
 from scheduler.cycle.steps import MAX_OVERTAKEN, Overtaken, Steps, in_one_go
 from scheduler.framework.cycle_state import GroupCycleState
+from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.groups.group_preemption import PodGroupPostFilterPlugin, PodGroupReleasePlugin
 from scheduler.framework.groups.pod_groups import PodGroup
 from scheduler.framework.preemption.dry_run import Victims
@@ -160,11 +161,11 @@ class _Preemption:
         nominated = [pod.uid for pod in pods if group.is_ours or pod.nominated_node_name]
         ended = GroupPreemption(nominations=dict.fromkeys(nominated, ""))
         under_way = framework.handle.preemptions.of(group.key)
-        if under_way is not None:
-            if not self._counts_on_lost_nodes(under_way):
-                return (ended, IN_VAIN) if under_way.is_due else (GroupPreemption(keeps_nominations=True), LEAVING)
-            framework.handle.preemptions.withdraw(group.key)
         try:
+            if under_way is not None:
+                if not self._counts_on_lost_nodes(under_way):
+                    return (ended, IN_VAIN) if under_way.is_due else (GroupPreemption(keeps_nominations=True), LEAVING)
+                framework.handle.preemptions.withdraw(group.key)
             victims, placed = yield from self._choose()
             if isinstance(victims, Status):
                 if victims.code is Code.SUCCESS:  # those of an earlier attempt are still leaving
@@ -188,17 +189,22 @@ class _Preemption:
 
         Nodes that victims have left already do not count: the group may fit there.
         """
-        framework, tried = self.framework, [each for each in self.decision.members if each.state.known_spec]
-        classes = {framework.classify(GroupCycleState(), pod).pod_class for pod in self.pods}
-        if not classes <= {each.state.known_spec.pod_class for each in tried}:
-            return False  # it is not known of all of them
+        framework = self.framework
+        members = [(each.state, each.queued.pod) for each in self.decision.members if each.state.known_spec]
+        tried = {state.known_spec.pod_class: (state, pod) for state, pod in members}
+        for member in self.pods:
+            state = GroupCycleState()
+            if framework.classify(state, member).pod_class not in tried:
+                if framework.run_pre_filter(state, member, Diagnosis(0))[1] is not None:
+                    return False
+                tried[state.known_spec.pod_class] = state, member
         victims = [pod for uid in under_way.victims if (pod := framework.handle.pods.get(uid)) is not None]
         kept = {framework.handle.nominator.kept_on(pod.uid) for pod in self.pods}
         for name in {pod.node_name for pod in victims} & kept:
             row = self.cache.table.row_of(name)
             if row is None:
                 return True
-            refusals = [framework.run_filter_again(each.state, each.queued.pod, row) for each in tried]
+            refusals = [framework.run_filter_again(state, pod, row) for state, pod in tried.values()]
             if all(each is not None and each.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE for each in refusals):
                 return True
         return False

@@ -10,6 +10,8 @@ from scheduler.framework.events import COSCHEDULING_POD_GROUP
 from scheduler.testing import a_node
 from tests.unit.quota.in_time import GPU, Life
 
+REQUIRED = "loadmaster.dev/required-topology"
+
 HOUR = 3_600
 
 
@@ -165,16 +167,19 @@ def test_a_more_important_pod_starts_where_its_victim_is_gone_though_a_group_has
         assert life.victims == first
 
 
-def test_nothing_is_kept_for_a_group_whose_victims_are_on_a_node_that_is_no_longer_for_it() -> None:
+@pytest.mark.parametrize("required", ["", "rack"])
+def test_nothing_is_kept_for_a_group_whose_victims_are_on_a_node_that_is_no_longer_for_it(required: str) -> None:
     with Life(grace=10 - HOUR, longer=HOUR, without=("CapacityScheduling",)) as life:
-        life.set_node(a_node("n1", cpu=2), a_node("n2", cpu=2))
+        life.set_node(*(a_node(name, cpu=2, labels={"rack": "r"}) for name in ("n1", "n2")))
         life.pods(2, "low", cpu=2, wait=5)
-        life.group("gang", 2, "team", cpu=2, priority=10, wait=12)
+        life.group(
+            "gang", 2, "team", cpu=2, priority=10, wait=12, annotations={REQUIRED: required} if required else None
+        )
         lost = next(pod.node_name for pod in life.engine.pods.values() if pod.is_deleting)
         life.pod("lone", "low2", cpu=1, wait=5)
         assert life.running("low2") == 0
 
-        life.set_node(a_node(lost, cpu=2, taints=(Taint(key="dead", effect="NoExecute"),)))
+        life.set_node(a_node(lost, cpu=2, labels={"rack": "r"}, taints=(Taint(key="dead", effect="NoExecute"),)))
         life.advance(60)
 
         assert life.running("low2") == 1
