@@ -1,4 +1,7 @@
-"""Dominant resource share, as Kueue computes it: what a share borrows of all that its parent could lend, by weight."""
+"""Dominant resource share, as Kueue computes it: what a share borrows of all that its parent could lend, by weight.
+
+Fair sharing compares those of two children of the lowest common ancestor of a preemptor's share and another.
+"""
 
 import math
 from collections.abc import Callable, Mapping
@@ -71,3 +74,27 @@ def _dominant(
         if lendable[resource] > 0 and borrowed[resource] * 1000 / lendable[resource] > ratio:
             ratio, dominant = borrowed[resource] * 1000 / lendable[resource], resource
     return DominantShare(ratio, dominant, bool(borrowed), weight)
+
+
+class Ancestry:
+    """The ancestors of a preemptor's share."""
+
+    def __init__(self, tree: ShareTree, share: str) -> None:
+        self.share = share
+        self.path = [share]
+        """From the share to its root."""
+
+        while parent := tree.shares[self.path[-1]].parent:
+            self.path.append(parent)
+        self._tree = tree
+        self._found: dict[str, tuple[str, tuple[str, ...]]] = {}
+
+    def below_common_ancestor(self, share: str) -> tuple[str, tuple[str, ...]]:
+        """Return the preemptor's child of the lowest common ancestor, and the path from a share up to its own."""
+        found = self._found.get(share)
+        if found is None:
+            path = [share]
+            while (parent := self._tree.shares[path[-1]].parent) not in self.path:
+                path.append(parent)
+            found = self._found[share] = self.path[self.path.index(parent) - 1], tuple(path)
+        return found

@@ -6,6 +6,7 @@ past than any of its victims. As no past has more shares than there are, such ev
 
 from collections.abc import Iterable
 
+from scheduler.quota.dominant import Ancestry
 from scheduler.quota.tree import ShareTree
 
 
@@ -18,15 +19,12 @@ class Expenses:
 
     def note(self, tree: ShareTree, share: str, uids: Iterable[str], victims: Iterable[tuple[str, str]]) -> None:
         """Pods with these UIDs, of a share, take the place of victims: share, UID."""
-        found, path = set[str](), [share]
-        while parent := tree.shares[path[-1]].parent:
-            path.append(parent)
+        found, ancestry = set[str](), Ancestry(tree, share)
         for name, uid in victims:
             found |= self._of_pod.get(uid, frozenset())
             if name != share:
-                while (parent := tree.shares[name].parent) not in path:
-                    name = parent
-                found.add(name)
+                _, path = ancestry.below_common_ancestor(name)
+                found.add(path[-1])
         for uid in uids if found else ():
             self._of_pod[uid] = self._of_pod.get(uid, frozenset()) | found
 

@@ -16,9 +16,10 @@ and those whose eviction breaks a PodDisruptionBudget come last.
 from collections.abc import Callable, Generator, Iterator, Sequence
 
 from scheduler.framework.shares import DisruptionBudgets
+from scheduler.quota.dominant import Ancestry
 from scheduler.quota.expenses import Expenses
 from scheduler.quota.policies import Policy, Preemption
-from scheduler.quota.reclaim.fair_targets import Ancestry, Key, Piles, Reckon, Targets
+from scheduler.quota.reclaim.fair_targets import Key, Piles, Reckon, Targets
 from scheduler.quota.reclaim.running import Preemptor, QuotaUnit, Running, cuts_guarantee, gives_back
 from scheduler.quota.tree import ShareTree
 

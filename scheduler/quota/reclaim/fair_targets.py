@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Final
 
-from scheduler.quota.dominant import DominantShare, dominant_share
+from scheduler.quota.dominant import Ancestry, DominantShare, dominant_share
 from scheduler.quota.reclaim.running import QuotaUnit
 from scheduler.quota.tree import ShareTree
 
@@ -78,30 +78,6 @@ class Piles:
 
     def _rest(self, share: str) -> Iterator[QuotaUnit]:
         return chain(*self._refused.get(share, ()))
-
-
-class Ancestry:
-    """The ancestors of a preemptor's share."""
-
-    def __init__(self, tree: ShareTree, share: str) -> None:
-        self.share = share
-        self.path = [share]
-        """From the share to its root."""
-
-        while parent := tree.shares[self.path[-1]].parent:
-            self.path.append(parent)
-        self._tree = tree
-        self._found: dict[str, tuple[str, tuple[str, ...]]] = {}
-
-    def below_common_ancestor(self, share: str) -> tuple[str, tuple[str, ...]]:
-        """Return the preemptor's child of the lowest common ancestor, and the path from a share up to its own."""
-        found = self._found.get(share)
-        if found is None:
-            path = [share]
-            while (parent := self._tree.shares[path[-1]].parent) not in self.path:
-                path.append(parent)
-            found = self._found[share] = self.path[self.path.index(parent) - 1], tuple(path)
-        return found
 
 
 class Targets:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from scheduler.quota.dominant import dominant_share
+from scheduler.quota.dominant import Ancestry, dominant_share
 from scheduler.quota.policies import Policy
-from scheduler.quota.reclaim.fair_targets import Ancestry, Piles, Reckon, Targets
+from scheduler.quota.reclaim.fair_targets import Piles, Reckon, Targets
 from scheduler.quota.reclaim.running import Preemptor, QuotaUnit, may_evict
 from scheduler.quota.tree import ShareTree
 from tests.unit.quota.kueue import preemptions_of, preemptor_of, tree_of, units_of
