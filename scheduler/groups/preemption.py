@@ -190,6 +190,11 @@ class _Preemption:
         Nodes that victims have left already do not count: the group may fit there.
         """
         framework = self.framework
+        victims = [pod for uid in under_way.victims if (pod := framework.handle.pods.get(uid)) is not None]
+        kept = {framework.handle.nominator.kept_on(pod.uid) for pod in self.pods}
+        names = {pod.node_name for pod in victims} & kept
+        if not names:
+            return False
         members = [(each.state, each.queued.pod) for each in self.decision.members if each.state.known_spec]
         tried = {state.known_spec.pod_class: (state, pod) for state, pod in members}
         for member in self.pods:
@@ -198,9 +203,7 @@ class _Preemption:
                 if framework.run_pre_filter(state, member, Diagnosis(0))[1] is not None:
                     return False
                 tried[state.known_spec.pod_class] = state, member
-        victims = [pod for uid in under_way.victims if (pod := framework.handle.pods.get(uid)) is not None]
-        kept = {framework.handle.nominator.kept_on(pod.uid) for pod in self.pods}
-        for name in {pod.node_name for pod in victims} & kept:
+        for name in names:
             row = self.cache.table.row_of(name)
             if row is None:
                 return True
