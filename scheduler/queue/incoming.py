@@ -8,13 +8,13 @@ A pod that comes brings a refused group back. So does one that changes, if a plu
 help. A waiting group is known by its key.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from scheduler.api.pods.pod import Pod
-from scheduler.framework.events import TARGET_POD_UPDATE, UNSCHEDULED_POD_ADD
+from scheduler.framework.events import ASSIGNED_POD_DELETE, TARGET_POD_UPDATE, UNSCHEDULED_POD_ADD, ClusterEvent
 from scheduler.framework.groups.pod_groups import GroupKey, entry_key
-from scheduler.framework.queued import Entry, QueuedGroup, QueuedPod, pods_of
+from scheduler.framework.queued import EntityKey, Entry, QueuedGroup, QueuedPod, pods_of
 from scheduler.queue.in_flight import ObservedEvent
 from scheduler.queue.places import Places
 from scheduler.queue.requeueing import Requeue
@@ -84,7 +84,7 @@ class Incoming(Places):
         """
         tree = self._groups.tree_of(queued.pod)
         if tree is None:
-            self._nominator.delete(queued.pod.uid)
+            self._end_nomination(queued.pod)
             self._entries.put(self._entries.incomplete, key, queued)
             self._ask(queued)
             return
@@ -222,10 +222,44 @@ class Incoming(Places):
                 break
 
     def _replace(self, queued: Entry, new: Pod) -> None:
-        self._nominator.update(queued.pod, new)
+        if new.uid not in self._entries.incomplete:
+            self._nominator.update(queued.pod, new)
         self._rejectors.remove(queued)
         queued.pod = new
         self._rejectors.add(queued)
+
+    def move_all(
+        self,
+        event: ClusterEvent,
+        old: object | None,
+        new: object | None,
+        pre_check: Callable[[Pod], bool] | None = None,
+    ) -> None:
+        """Move the refused pods that an event may help, and record it for those in flight.
+
+        `pre_check` leaves out refused pods that are known not to benefit.
+        """
+        if not self._rules.is_of_interest(event):
+            return
+        observed = ObservedEvent(event, old, new)
+        groups = set[EntityKey]()
+        for kind, decision in self._unschedulable.helped_by(observed):
+            for queued in tuple(kind.values()):
+                if pre_check is None or pre_check(queued.pod):
+                    group = queued.group if isinstance(queued, QueuedPod) else queued
+                    if group is None:
+                        self._requeue(queued, decision, event.label)
+                    elif self._unschedulable.asks(queued) and group.key not in groups:  # it has not moved yet
+                        groups.add(group.key)
+                        self._requeue(group, decision, event.label)
+        self.in_flight.record(observed)
+
+    def _end_nomination(self, pod: Pod) -> None:
+        """Keep no node for a pod, and wake those that yielded to it there."""
+        node_name = self._nominator.node_of(pod.uid)
+        if self._nominator.delete(pod.uid):
+            was_bound = pod.bound_to(node_name)
+            self.move_all(ASSIGNED_POD_DELETE, was_bound, None, lambda other: other.priority <= pod.priority)
 
     def group_moved(self, pods: Iterable[Pod]) -> None:
         """Pods may be of another tree of groups than before, or of none."""
@@ -269,7 +303,10 @@ class Incoming(Places):
         """Have a waiting member of a group wait elsewhere if it is of that group no more; return whether it was so."""
         if entry_key(self._groups, member.pod) == self._entries.key_of(member):
             return False
+        was_incomplete = member.pod.uid in self._entries.incomplete
         self._leave(member.pod.uid)
+        if was_incomplete:
+            self._nominator.add(member.pod)
         self._admit(member, Requeue.IMMEDIATELY, TARGET_POD_UPDATE.label)
         return True
 

@@ -18,16 +18,14 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from typing import Final
 
-from scheduler.api.pods.pod import Pod
 from scheduler.framework.arguments import arguments_of
-from scheduler.framework.events import ClusterEvent
 from scheduler.framework.groups.pod_groups import entry_key
 from scheduler.framework.plugin import QueueSortPlugin
 from scheduler.framework.queued import EntityKey, Entry, QueuedGroup, QueuedPod, pods_of
 from scheduler.framework.status import Code
 from scheduler.queue.backoff_queue import seconds_to_next_window
 from scheduler.queue.gates import Gates
-from scheduler.queue.in_flight import ObservedEvent, may_help_any
+from scheduler.queue.in_flight import may_help_any
 from scheduler.queue.incoming import CONFIGURATION_CHANGED, Incoming
 from scheduler.queue.requeueing import Requeue
 from scheduler.queue.settings import QueueSettings
@@ -50,32 +48,6 @@ CHANGE_REPAIRED: Final = "ChangeRepaired"
 
 class SchedulingQueue(Incoming):
     """kube-scheduler's PriorityQueue. The caller keeps pods away that are bound, assumed or not ours."""
-
-    def move_all(
-        self,
-        event: ClusterEvent,
-        old: object | None,
-        new: object | None,
-        pre_check: Callable[[Pod], bool] | None = None,
-    ) -> None:
-        """Move the refused pods that an event may help, and record it for those in flight.
-
-        `pre_check` leaves out refused pods that are known not to benefit.
-        """
-        if not self._rules.is_of_interest(event):
-            return
-        observed = ObservedEvent(event, old, new)
-        groups = set[EntityKey]()
-        for kind, decision in self._unschedulable.helped_by(observed):
-            for queued in tuple(kind.values()):
-                if pre_check is None or pre_check(queued.pod):
-                    group = queued.group if isinstance(queued, QueuedPod) else queued
-                    if group is None:
-                        self._requeue(queued, decision, event.label)
-                    elif self._unschedulable.asks(queued) and group.key not in groups:  # it has not moved yet
-                        groups.add(group.key)
-                        self._requeue(group, decision, event.label)
-        self.in_flight.record(observed)
 
     async def pop(self) -> Entry | None:
         """Take the next pod or group to try, waiting for one if need be; None once the queue is closed.

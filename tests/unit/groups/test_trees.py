@@ -22,7 +22,7 @@ from scheduler.groups.rejector_events import RESERVATION_ENDED
 from scheduler.groups.reservations.reservation import Reservation
 from scheduler.testing import a_node, a_pod
 from tests.fakes import a_plugin, settle
-from tests.unit.cycle.fakes import PROFILE
+from tests.unit.cycle.fakes import PROFILE, newer
 from tests.unit.groups.trees import Trees
 from tests.unit.plugins.pod_affinity import HOST, ZONE, pods_like, with_terms
 
@@ -377,11 +377,27 @@ async def test_no_node_is_kept_for_pods_whose_group_is_gone(resource: str, name:
     assert [pod.metadata.name for _, pods in nominated() for pod in pods] == kept
 
 
+async def test_pods_that_yielded_to_those_of_a_tree_are_tried_once_it_is_gone() -> None:
+    trees = await that_evicts()
+    for number in range(2):
+        trees.under_test.handlers.pod_deleted(a_pod(f"low-{number}", node_name=f"n{number}"))
+    trees.under_test.see(a_pod("alone", requests={"cpu": "2"}, scheduler_name=PROFILE))
+    await trees.schedule()
+    assert trees.where("alone") == "unschedulable"
+
+    trees.remove(COMPOSITE_POD_GROUP, "root")
+
+    assert trees.where("alone") == "backoff"
+
+
 async def test_nothing_is_kept_after_a_restart_for_pods_whose_group_is_not_there() -> None:
     trees = Trees(nodes=2)
     trees.leaf("pg1", 1)
-    trees.pods(1, "pg1", status=PodStatus(nominated_node_name="n0"))
+    (pod,) = trees.pods(1, "pg1", status=PodStatus(nominated_node_name="n0"))
     nominated = trees.engine.nominator.by_node
+    assert not list(nominated())
+
+    trees.under_test.see(newer(pod))
     assert not list(nominated())
 
     trees.composite("root", 1)
