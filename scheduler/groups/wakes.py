@@ -138,15 +138,19 @@ class GroupWakes(PodListener):
             queue.wake(self._groups.root_key(key), CHANGED)
 
     def _wake(self, key: GroupKey, label: str) -> None:
+        """Bring a group back. Others of its tree may wait although none of its own pods does."""
+        if key.source == POD_GROUP:
+            self._core.queue.wake(self._groups.root_key(key), label)
+            return
         pods = self._groups.members_by_group.some_unscheduled(key, 1)
         group = self._groups.of(pods[0]) if pods else None
         if group is None:
             return
         members = self._groups.members(pods[0])
-        if group.is_ours and (group.problem or members.ready_count < max(group.minimum, members.count)):
+        if group.problem or members.ready_count < max(group.minimum, members.count):
             self._core.preemptions.withdraw(key)
         else:
-            self._core.queue.wake(self._groups.root_key(key), label)
+            self._core.queue.wake(key, label)
 
 
 def _parent_of(podgroup: KubernetesPodGroup) -> str | None:

@@ -314,6 +314,28 @@ async def test_a_tree_that_was_refused_as_a_whole_is_asked_by_the_first_pod_that
     trees.engine.queue.check_invariants()
 
 
+async def test_a_group_is_tried_again_once_those_of_its_tree_are_gone_that_tied_it_to_a_node() -> None:
+    trees = Trees(nodes=0)
+    trees.under_test.see(a_node("n0", cpu="2", labels={HOST: "n0"}))
+    trees.composite("root", 1, topology=HOST)
+    trees.leaf("pg1", 1)
+    trees.leaf("pg2", 1)
+    (tying,) = trees.pods(1, "pg1", requests={"cpu": "2"})
+    trees.pods(1, "pg2")
+    await trees.schedule()
+    trees.under_test.see(a_node("n0", cpu="2", labels={HOST: "n0"}, unschedulable=True))
+    trees.under_test.see(a_node("n1", cpu="2", labels={HOST: "n1"}))
+    trees.under_test.wait(60)
+    await trees.schedule()
+    assert trees.placed == {"pg1": 1}
+
+    trees.under_test.handlers.pod_deleted(tying.bound_to("n0"))
+    trees.under_test.wait(60)
+    await trees.schedule()
+
+    assert trees.bound["pg2-0"] == "n1"
+
+
 async def test_the_priority_of_the_root_counts() -> None:
     trees = Trees(nodes=1)
     trees.composite("low", 1, priority=5)
