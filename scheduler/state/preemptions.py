@@ -181,7 +181,8 @@ class Preemptions(preemptions.Preemptions):
                 preemption.due_since = self._now()
             if preemption.is_due and not preemption.keeps:
                 self._forget(preemption.key)
-            elif not preemption.victims:
+            # No plugin that refused a group while they were leaving may find that their end helps.
+            if not preemption.victims and (preemption.keeps or isinstance(preemption.key, GroupKey)):
                 self._activator.activate([pod.uid for pod in preemption.pods])
 
     def _is_nominated(self, preemption: Preemption) -> bool:

@@ -399,10 +399,27 @@ async def test_no_node_is_kept_for_pods_whose_group_is_gone(resource: str, name:
     assert [pod.metadata.name for _, pods in nominated() for pod in pods] == kept
 
 
+async def test_a_tree_is_tried_once_its_victims_are_gone_whatever_refused_it_meanwhile() -> None:
+    trees = await that_evicts()
+    victims = [a_pod(f"low-{number}", node_name=f"n{number}", requests={"cpu": "2"}) for number in range(2)]
+    trees.under_test.see(*(newer(pod, deletion_timestamp="2026-01-01T00:00:00Z") for pod in victims))
+    nominated = trees.engine.nominator.by_node
+    for name, (pod,) in list(nominated()):
+        trees.under_test.see(newer(pod, nominated_node_name=name))
+    trees.under_test.see(*(a_node(f"n{number}", cpu="2", unschedulable=True) for number in range(2)))
+    trees.under_test.wait(10)
+    await trees.schedule()
+    assert list(nominated())
+
+    for pod in victims:
+        trees.under_test.handlers.pod_deleted(pod)
+    await trees.schedule()
+
+    assert not list(nominated())
+
+
 async def test_pods_that_yielded_to_those_of_a_tree_are_tried_once_it_is_gone() -> None:
     trees = await that_evicts()
-    for number in range(2):
-        trees.under_test.handlers.pod_deleted(a_pod(f"low-{number}", node_name=f"n{number}"))
     trees.under_test.see(a_pod("alone", requests={"cpu": "2"}, scheduler_name=PROFILE))
     await trees.schedule()
     assert trees.where("alone") == "unschedulable"

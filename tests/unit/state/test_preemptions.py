@@ -7,6 +7,7 @@ import pytest
 
 from scheduler.api.pods.pod import Pod
 from scheduler.framework.groups.pod_groups import GroupKey
+from scheduler.framework.queued import EntityKey
 from scheduler.state.nominator import Nominator
 from scheduler.state.preemptions import Preemption, Preemptions
 from scheduler.testing import a_pod
@@ -18,7 +19,7 @@ GROUP = GroupKey("team", "PodGroup", "group")
 class Stage:
     """Two victims on a node, and a group of two pods for which they go."""
 
-    def __init__(self, *, keeps: bool = True) -> None:
+    def __init__(self, *, keeps: bool = True, key: EntityKey = GROUP) -> None:
         self.clock = FakeClock()
         self.victims = [a_pod("v1", node_name="n"), a_pod("v2", node_name="n")]
         self.members = [a_pod("m1"), a_pod("m2")]
@@ -28,7 +29,7 @@ class Stage:
         self.nominator = Nominator()
         self.preemptions = Preemptions(self.pods, self.nominator, self, self.clock)
         self.preemptions.subscribe(self.ended.append)
-        self.preemptions.begin(GROUP, self.members, self.victims, keeps=keeps)
+        self.preemptions.begin(key, self.members, self.victims, keeps=keeps)
         for each in self.members:
             self.nominator.add(each, "n")
             self.preemptions.failed(each.uid, self.clock())
@@ -151,15 +152,18 @@ def test_a_victim_whose_binding_was_cancelled_is_gone_when_it_is_in_the_queue_ag
     assert stage.activated
 
 
-def test_one_that_keeps_nothing_holds_nobody_off_and_brings_nobody_back() -> None:
-    stage = Stage(keeps=False)
+@pytest.mark.parametrize(("key", "activated"), [(GROUP, ["m1", "m2"]), ("m1", [])])
+def test_one_that_keeps_nothing_holds_nobody_off_and_brings_only_a_group_back(
+    key: EntityKey, activated: list[str]
+) -> None:
+    stage = Stage(keeps=False, key=key)
     assert not stage.lives
     assert not stage.nominator.kept
     assert set(stage.preemptions.leaving()) == {each.uid for each in stage.victims}
 
     stage.gone(*stage.victims)
 
-    assert stage.activated == []
+    assert stage.activated == [f"default/{name}" for name in activated]
     assert stage.ended == []
 
 
