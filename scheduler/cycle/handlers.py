@@ -124,7 +124,7 @@ class ClusterEventHandlers:
                 self._ends.note(counted)
             self._make_room(pod.uid)
         elif seen is not None and seen.nominated_node_name:
-            self._nomination_ended(seen)
+            self._queue.nomination_ended(seen)
         for each in self._listeners:
             each.pod_gone(pod)
         if pod.node_name:
@@ -172,7 +172,7 @@ class ClusterEventHandlers:
         """Take over a new version of a pod that waits."""
         self._queue.update(old, pod)
         if old.nominated_node_name and old.nominated_node_name != pod.nominated_node_name:
-            self._nomination_ended(old)
+            self._queue.nomination_ended(old)
 
     def _others_waiting_changed(self, old: Pod | None, pod: Pod) -> None:
         """Handle a waiting pod of another scheduler: it counts while it is nominated to a node."""
@@ -180,7 +180,7 @@ class ClusterEventHandlers:
         if pod.nominated_node_name or before:
             self._nominator.add(pod)
         if old is not None and before not in ("", pod.nominated_node_name):
-            self._nomination_ended(old)
+            self._queue.nomination_ended(old)
 
     def _make_room(self, uid: str) -> None:
         """Stop counting a deleted pod. A binding under way fails: the API server binds no such pod."""
@@ -190,10 +190,6 @@ class ClusterEventHandlers:
         counted = self._cache.remove(uid)
         if counted is not None:
             self._queue.move_all(ASSIGNED_POD_DELETE, counted, None)
-
-    def _nomination_ended(self, pod: Pod) -> None:
-        """Wake the pods of the same or lower priority that yielded to `pod` on its nominated node."""
-        self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, lambda other: other.priority <= pod.priority)
 
     def _assigned(self, old: Pod | None, pod: Pod) -> None:
         """Handle a pod with a node. This confirms our own bindings."""
@@ -207,7 +203,7 @@ class ClusterEventHandlers:
                 for each in self._listeners:
                     each.pod_came_bound(pod)
             if old is not None and old.nominated_node_name not in ("", pod.spec.node_name):
-                self._nomination_ended(old)
+                self._queue.nomination_ended(old)
         if counted is not None and counted.spec.node_name != pod.spec.node_name:
             # It was counted on another node: resources are free there.
             self._queue.move_all(ASSIGNED_POD_DELETE, counted, None)

@@ -1,4 +1,4 @@
-"""Pods that come, change and go, and the groups that they join or leave.
+"""Pods that come, change and go, the groups that they join or leave, and events that help those that wait.
 
     pod of a group ───┬─ the group's object is missing ────────► INCOMPLETE ── it comes ──► joins the entry
                       ├─ the group is IN FLIGHT ───────────────► PENDING ── group_tried ──► joins the entry
@@ -6,6 +6,9 @@
 
 A pod that comes brings a refused group back. So does one that changes, if a plugin that refused it finds that this may
 help. A waiting group is known by its key.
+
+An event that helps one member moves its group. Members are asked by kinds, so an event costs as much as there are kinds
+of them.
 """
 
 from collections.abc import Callable, Iterable
@@ -25,7 +28,7 @@ MEMBER_GONE: Final = "PodGroupMemberDelete"
 
 
 class Incoming(Places):
-    """Stores the pods that the watch shows."""
+    """Stores the pods that the watch shows, and moves the refused ones that an event may help."""
 
     def add(self, pod: Pod) -> None:
         """Add a pod, or update it if it is known already."""
@@ -254,12 +257,14 @@ class Incoming(Places):
                         self._requeue(group, decision, event.label)
         self.in_flight.record(observed)
 
+    def nomination_ended(self, pod: Pod) -> None:
+        """Move the pods of the same or lower priority that yielded to `pod`, on its node or the one in its status."""
+        self.move_all(ASSIGNED_POD_DELETE, pod, None, lambda other: other.priority <= pod.priority)
+
     def _end_nomination(self, pod: Pod) -> None:
-        """Keep no node for a pod, and wake those that yielded to it there."""
         node_name = self._nominator.node_of(pod.uid)
         if self._nominator.delete(pod.uid):
-            was_bound = pod.bound_to(node_name)
-            self.move_all(ASSIGNED_POD_DELETE, was_bound, None, lambda other: other.priority <= pod.priority)
+            self.nomination_ended(pod.bound_to(node_name))
 
     def group_moved(self, pods: Iterable[Pod]) -> None:
         """Pods may be of another tree of groups than before, or of none."""

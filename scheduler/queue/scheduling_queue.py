@@ -7,8 +7,7 @@ After `pop` a pod must be handed back (`add_unschedulable_if_not_present`) or be
                       └─ group_tried ─┬─ some got a node ──────► ACTIVE, with its old timestamp, if pods are left
                                       └─ refused, or an error ─► as a pod
 
-An event that helps one member moves its group. Members are asked by kinds, so an event costs as much as there are kinds
-of them. Where entries wait meanwhile is in `places.py`, what the watch shows in `incoming.py`.
+Where entries wait meanwhile is in `places.py`, what the watch shows in `incoming.py`.
 
 Rule: pkg/scheduler/backend/queue/scheduling_queue.go at v1.37.2 with its feature gates at the defaults.
 """
