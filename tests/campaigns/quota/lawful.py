@@ -244,7 +244,10 @@ def _goes_after(victim: Pod) -> tuple[bool, int, int]:
 
 
 def preferable(state: State, claimant: Pod, victims: Sequence[Pod], taken: Sequence[Pod]) -> tuple[Pod, Pod] | None:
-    """Return a victim, and a pod like it that had to go first: under no budget, or less important, or newer."""
+    """Return a victim, and a pod like it that had to go first: under no budget, or less important, or newer.
+
+    Both may be taken back by the claimant's quota, or neither.
+    """
     if not state.world.has_ample_nodes:
         return None
     for victim in victims:
@@ -255,6 +258,7 @@ def preferable(state: State, claimant: Pod, victims: Sequence[Pod], taken: Seque
                 victim.node,
                 "",
             )
+            is_alike &= state.gave_up_for(claimant.quota, other) == state.gave_up_for(claimant.quota, victim)
             is_less = _goes_after(victim) < _goes_after(other)
             if is_alike and is_less and not (victim.group or other.ending or other in victims):
                 instead = [other if each is victim else each for each in victims]

@@ -135,6 +135,10 @@ class State:
             return []
         return [each for each in self.path(name) if each not in self.path(other)]
 
+    def gave_up_for(self, name: str, pod: Pod) -> bool:
+        """Whether a pod runs in the place of others of the quota: quota.md, these are not taken back by comparison."""
+        return not pod.expense.isdisjoint(self.apart(name, pod.quota))
+
     def left(self, name: str, resource: str, pods: list[Pod]) -> int:
         """How much more of a resource a pod of the quota may have; less than 0 if too much is used already."""
         guaranteed, usage = self.guaranteed(name, resource), self.usage(name, resource, pods)

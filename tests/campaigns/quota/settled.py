@@ -67,9 +67,8 @@ class Settled:
                     self._judge.find("shown", f"{resource} of {name}: {counted}, and `loadmaster quota` says {shown}")
 
     def _has_paid(self, victim: str, claimant: str) -> bool:
-        """Whether one runs in the place of others of the claimant's quota: quota.md, these are not taken back."""
-        state, running = self._state, self._state.pods[victim]
-        return not running.expense.isdisjoint(state.apart(state.pods[claimant].quota, running.quota))
+        pods = self._state.pods
+        return self._state.gave_up_for(pods[claimant].quota, pods[victim])
 
     def _counted(self, name: str, resource: str) -> dict[str, int]:
         state = self._state
