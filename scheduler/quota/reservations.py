@@ -152,7 +152,7 @@ class Reservations:
         request = rank_of() if mine is None else hopeful
         for rank in [each for each in behind if goes_ahead(tree, each, request)]:
             _reserve(tree, rank.share, left.pop(rank), 1)
-        if mine is not None and not mine.rank.kept:
+        if mine is not None:
             # Of two of a share that are as important the older goes first: they never wait for each other.
             alike = mine.rank.share, mine.rank.priority, 0
             for rank in self.by_rank.keys() - left.keys():

@@ -139,7 +139,9 @@ class Waker(PodListener, QuotaListener):
         self._retries: list[tuple[Root, Kind]] = []
         """The kinds that are still to be tried because of that, the next one last."""
         self._waiting: dict[Kind, None] = {}
-        """The kinds of entries that have space as soon as others were tried, or are gone."""
+        """The kinds of entries that have space as soon as others were tried."""
+        self._nominated: dict[str, None] = {}
+        """The UIDs of nominated pods for which nothing is kept: they may have space as soon as others are gone."""
 
     @property
     def order(self) -> ShareOrder:
@@ -159,7 +161,8 @@ class Waker(PodListener, QuotaListener):
         if uid in self._pending:
             self._pending.rekey(uid)
             if self._pending.is_nominated(uid) and not self._reserving.kept((uid,)):
-                self._try_soon(self._pending.request(uid).kind)
+                self._nominated[uid] = None
+                self._due()
         elif isinstance(cause, Unplaced) and CAPACITY_SCHEDULING in cause.unschedulable_plugins:
             # One that nodes refused has space in its quota, and so has one for which several plugins left no node.
             if not cause.refusals and len(cause.unschedulable_plugins) == 1 and queued.group is None:
@@ -173,7 +176,8 @@ class Waker(PodListener, QuotaListener):
             self._recounts = self._shares.recounts
         self._taking_back.add(request.kind)
         if self._shares.waits_for_woken(*request):
-            self._try_soon(request.kind)
+            self._waiting[request.kind] = None
+            self._due()
 
     def pod_placed_in(self, uid: str, ref: ShareRef | None) -> None:
         """A pod has a node now, and counts in a quota: others of it may take back what they were guaranteed."""
@@ -272,7 +276,10 @@ class Waker(PodListener, QuotaListener):
         for kind in tuple(islice(self._waiting, MAX_RETRIED)):
             del self._waiting[kind]
             self._try_first(kind, RETRIED)
-        return bool(self._retries or self._waiting) or self._guarantees_may_be_had
+        for uid in tuple(islice(self._nominated, MAX_RETRIED)):
+            del self._nominated[uid]
+            self._queue.wake(uid, RETRIED)
+        return bool(self._retries or self._waiting or self._nominated) or self._guarantees_may_be_had
 
     def check_invariants(self) -> None:
         """A pod that was woken is not pending any more. For tests and debugging."""
@@ -391,11 +398,6 @@ class Waker(PodListener, QuotaListener):
             first = self._pending.first(kind)
             if first is None or self._queue.wake(first[0].key, label):
                 return
-
-    def _try_soon(self, kind: Kind) -> None:
-        """Let the first entry of a kind be tried again in a moment: until then it keeps its nomination."""
-        self._waiting[kind] = None
-        self._due()
 
     def _concerned(self, root: Root | None) -> list[Kind]:
         """Return the kinds that something freed in a tree of quotas may help."""

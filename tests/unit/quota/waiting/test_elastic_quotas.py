@@ -339,6 +339,17 @@ async def test_a_nominated_pod_of_the_same_quota_counts_if_it_is_as_important() 
     assert stage.shares.refusal(higher) is None
 
 
+async def test_a_pod_for_which_space_is_kept_does_not_wait_for_a_newer_one_that_is_as_important() -> None:
+    stage = limited("2")
+    older, later = (a_pod(name, namespace="a", requests={"cpu": "2"}) for name in ("first", "second"))
+    for pod in (older, later):
+        stage.engine.nominator.add(pod, "n")
+    stage.engine.nominator.keep([older.uid])
+
+    assert stage.shares.refusal(older) is None
+    assert "more than Max" in str(stage.shares.refusal(later))
+
+
 async def test_nominated_pods_of_others_count_as_long_as_they_are_within_their_minimum() -> None:
     stage = Sharing()
     stage.quota("a", minimum={"cpu": "1"})

@@ -382,3 +382,20 @@ async def test_an_older_pod_that_may_not_evict_does_not_stand_for_one_that_may()
 
     assert stage.evicted == ["b/b-3"]
     assert stage.engine.nominator.node_of(newer_one.uid) == "n"
+
+
+async def test_each_pod_that_was_nominated_before_a_restart_is_tried_once_its_victims_are_gone() -> None:
+    stage = Sharing()
+    guarantee(stage, a="2", b="2")
+    stage.run("a", 4)
+    victims = [stage.leave(f"a-{number}") for number in range(2)]
+    for name in ("first", "second"):
+        stage.pod(name, priority=5, status=PodStatus(nominated_node_name="n"))
+    await stage.schedule()
+
+    stage.pods(2, "b", node_name="n")
+    stage.delete(*victims)
+    for _ in range(3):
+        await stage.after_a_look()
+
+    assert stage.evicted == ["a/a-2", "a/a-3"]
