@@ -131,6 +131,8 @@ class Witness:
         engine, said = self._engine, self.said
         await self._simulation.start()
         parts = engine.queue.pending_pods()
+        for queued in parts["incomplete"]:  # kube-scheduler keeps their nominations: differences.md
+            engine.nominator.add(queued.pod)
         held = {queued.pod.uid for queued in (*parts["gated"], *parts["incomplete"])}
         gated = {pod.uid: holder for pod in members if pod.uid in held and (holder := self._holder(pod))}
         said["gated"] = {pod.name: gated[pod.uid] for pod in members if pod.uid in gated}
