@@ -47,6 +47,9 @@ class Kind(NamedTuple):
     preempts: bool
     """Whether others may be evicted for them: one for which none may does not stand for those for which some may."""
 
+    nodes: int = 0
+    """Hash of the nodes that they ask for, 0 for any: who may be evicted for one, is no help for one of others."""
+
 
 class Request(NamedTuple):
     """The need of a pod, or a group, and whose quota is meant. Implements queue.quota.Request."""
@@ -59,11 +62,18 @@ class Request(NamedTuple):
         need = self.need
         if need.problem:
             return Kind(self.selector, 0, frozenset(), preempts=False)
-        return Kind(self.selector, need.pods, frozenset(need.requests.items()), need.preempts)
+        nodes = _nodes_asked_for(need.pod) if need.preempts else 0
+        return Kind(self.selector, need.pods, frozenset(need.requests.items()), need.preempts, nodes)
 
     @property
     def sources(self) -> "Collection[ClaimKey]":
         return self.need.claims
+
+
+def _nodes_asked_for(pod: Pod) -> int:
+    labels, affinity = pod.spec.node_selector, pod.spec.affinity
+    required = None if affinity is None or affinity.node_affinity is None else affinity.node_affinity.required
+    return hash((frozenset((labels or {}).items()), required)) if labels or required is not None else 0
 
 
 def need_of_pod(pod: Pod, asked: "WithClaims | None" = None) -> Need:

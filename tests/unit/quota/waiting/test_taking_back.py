@@ -155,6 +155,18 @@ async def test_a_pod_is_tried_again_once_another_quota_says_that_others_borrow_w
     assert stage.evicted == ["b/b-3"]
 
 
+async def test_a_pod_takes_back_what_is_guaranteed_to_it_behind_one_like_it_for_which_there_is_no_node() -> None:
+    stage = borrowing()
+    guarantee(stage, a="0", b="4")
+    await stage.try_pod("elsewhere", node_selector={"disk": "none"})
+    await stage.try_pod("mine")
+
+    guarantee(stage, b="2", a="2")
+    await stage.after_a_look()
+
+    assert stage.evicted == ["b/b-3"]
+
+
 async def test_a_pod_that_will_be_tried_has_what_comes_free_before_a_newer_one_and_evicts_nobody() -> None:
     stage = borrowing()
     guarantee(stage, a="0", b="4")
