@@ -39,11 +39,12 @@ def test_a_plain_pod_is_placed_during(
     objects = list(itertools.islice(attack.objects(Target(namespace, nodes)), MOST))
     create_all(attacker, objects, namespace)
 
-    api.create(a_pod("plain"), "default")
+    name = f"plain-during-{attack.name}"  # kwok may still be deleting that of the attack before
+    api.create(a_pod(name), "default")
 
     try:
-        wait_until(lambda: node_of(api.get("Pod", "plain", "default")), PATIENCE, "the plain pod has a node")
+        wait_until(lambda: node_of(api.get("Pod", name, "default")), PATIENCE, "the plain pod has a node")
         assert loadmaster.running
     finally:
-        api.delete("Pod", "plain", "default", grace=0)
+        api.delete("Pod", name, "default", grace=0)
         delete_all(attacker, objects, namespace)
