@@ -16,7 +16,7 @@ class Need(NamedTuple):
     """Amounts that are needed at once."""
 
     pod: Pod
-    """The pod, or any of the group."""
+    """The pod, or the oldest of the group."""
 
     uids: Collection[str]
     """Of the pods that are meant: their own nominations do not count."""
@@ -124,7 +124,8 @@ def need_of_group(
     uids = frozenset([pod.uid for pod in unscheduled])
     claims = {claim for each in firsts.values() for claim in each.claims}
     problem = "" if countable >= wanted else next(each.problem for each in firsts.values() if each.problem)
-    return selectors.pop(), Need(next(iter(unscheduled)), uids, requests, wanted, claims, problem)
+    oldest = min(unscheduled, key=lambda pod: pod.metadata.creation_timestamp or "")
+    return selectors.pop(), Need(oldest, uids, requests, wanted, claims, problem)
 
 
 def _least(asked: list[tuple[int, int]], members: int, wanted: int) -> int:

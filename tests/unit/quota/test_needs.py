@@ -10,6 +10,7 @@ from scheduler.state.group_members import Members
 from scheduler.state.nominator import Nominator
 from scheduler.state.share_usage import ShareSelector
 from scheduler.testing import a_pod
+from tests.unit.cycle.fakes import newer
 
 
 def members(*pods: Pod) -> Members:
@@ -44,6 +45,19 @@ def test_nothing_is_said_of_a_group_that_is_complete_or_has_too_few_pods() -> No
     assert needed(1, pod("one", "n", cpu="1"), pod("two", cpu="1")) is None
     assert needed(3, pod("one", cpu="1"), pod("two", cpu="1")) is None
     assert needed(0, pod("one", cpu="1")) is None
+
+
+def test_the_age_of_a_group_is_that_of_its_oldest_pod() -> None:
+    later, first = (
+        newer(pod(name), creation_timestamp=f"2026-01-01T00:00:{second}Z") for name, second in (("a", 19), ("b", 17))
+    )
+
+    found = need_of_group(
+        PodGroup("a", "g", "uid", "", 2), members(later, first), lambda pod: ShareSelector(pod.namespace)
+    )
+
+    assert found is not None
+    assert found[1].pod is first
 
 
 def test_nothing_is_said_of_pods_of_several_tenants() -> None:
