@@ -199,7 +199,7 @@ def test_a_group_that_is_not_tried_says_so_once(
 
 
 def test_a_job_is_a_gang_by_one_line_of_its_template(
-    loadmaster: Component, cluster: Cluster, api: Client, namespace: str, make_nodes: MakeNodes
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
 ) -> None:
     make_nodes(1, cpu="2")
     pod = a_pod("unused", cpu="1")
