@@ -274,10 +274,8 @@ class Incoming(Places):
 
     def group_changed(self, key: GroupKey) -> None:
         """The object of a group has come or gone, or has another priority."""
-        for queued in self._entries.take(self._entries.incomplete, key):
-            queued.gating_plugin = ""
-            self._nominator.add(queued.pod)
-            self._admit(queued, Requeue.IMMEDIATELY, UNSCHEDULED_POD_ADD.label)
+        for queued in self._entries.incomplete.of(key):
+            self._move_member(queued, UNSCHEDULED_POD_ADD.label)
         group = self._entries.get(key)
         if group is None or group.is_tried:
             return
@@ -308,12 +306,17 @@ class Incoming(Places):
         """Have a waiting member of a group wait elsewhere if it is of that group no more; return whether it was so."""
         if entry_key(self._groups, member.pod) == self._entries.key_of(member):
             return False
+        self._move_member(member, TARGET_POD_UPDATE.label)
+        return True
+
+    def _move_member(self, member: QueuedPod, label: str) -> None:
+        """Have a waiting member of a group wait elsewhere; an incomplete one may be nominated again."""
         was_incomplete = member.pod.uid in self._entries.incomplete
         self._leave(member.pod.uid)
         if was_incomplete:
+            member.gating_plugin = ""
             self._nominator.add(member.pod)
-        self._admit(member, Requeue.IMMEDIATELY, TARGET_POD_UPDATE.label)
-        return True
+        self._admit(member, Requeue.IMMEDIATELY, label)
 
     def done(self, uid: str) -> None:
         """Forget a popped pod that will not come back: it is bound, or not to be scheduled. Repeating it is harmless.
