@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scheduler.api.objects import PodStatus
 from scheduler.api.pods.importance import importance
 from scheduler.api.pods.pod import Pod
-from scheduler.state.eviction_order import EvictionOrder
+from scheduler.state.eviction_order import MAX_NEW, EvictionOrder
 from scheduler.testing import a_pod
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -50,6 +50,17 @@ def test_a_new_version_takes_its_place_and_is_what_is_returned() -> None:
     assert names(order) == ["a", "b"]
     assert list(order.pods("t", math.inf))[1] is started
     order.check_invariants()
+
+
+def test_no_more_of_them_wait_than_are_quickly_placed() -> None:
+    order = EvictionOrder(())
+    for number in range(MAX_NEW + 1):
+        order.put(pod(f"{number}", second=number), "t")
+        order.check_invariants()
+
+    assert names(order)[:2] == [f"{MAX_NEW}", f"{MAX_NEW - 1}"]
+    order.remove(pod("0").uid)
+    assert names(order)[-1] == "1"
 
 
 CHANGES = st.lists(
