@@ -234,7 +234,11 @@ class QuietPoint:
             started = [pod.name for pod in members if pod.name in places]
             if group.plan.parts and started:
                 sent = [replace(pod, node=places[pod.name]) for pod in members if pod.name in places]
-                for fault in trees.faults(model, group.plan, group.parts, trees.placed(model, group), sent):
+                placed = trees.placed(model, group)
+                faults = list(trees.faults(group.plan, group.parts, placed, sent))
+                if any(trees.is_apart(model, group.plan, pod, (*placed, *sent)) for pod in sent):
+                    faults.append(trees.APART)
+                for fault in faults:
                     self.world.record.violated("tree", fault, f"a fresh engine binds {', '.join(started)} of {name}")
                 continue
             if started and len(members) + model.succeeded(group, at_most=True) < minimum:

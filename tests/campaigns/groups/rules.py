@@ -188,7 +188,13 @@ class Rules:
 
     def _check_level(self, group: GroupState, pod: PodState, step: StepOfGroup) -> None:
         level, model = group.plan.required, self._model
-        if not level or group.plan.parts:
+        if group.plan.parts:
+            others = trees.placed(model, group)
+            if not step.has_failure and trees.is_apart(model, group.plan, pod, others):
+                text = f"{pod.name} is bound to {pod.place} beside {', '.join(each.name for each in others)}"
+                self._violated("tree", trees.APART, text)
+            return
+        if not level:
             return
         domain = model.domain(pod.place, level)
         others = [each for each in model.members(group.plan.name) if each.place and each is not pod]
@@ -207,7 +213,7 @@ class Rules:
         group = self._model.groups[name]
         if group.plan.parts:
             sent = ", ".join(pod.name for pod in step.sent)
-            faults = trees.faults(self._model, group.plan, step.parts, step.before, step.sent)
+            faults = trees.faults(group.plan, step.parts, step.before, step.sent)
             for fault in () if step.has_failure else faults:
                 text = f"{sent} of {name} bound beside {', '.join(pod.name for pod in step.before)}: {fault}"
                 self._violated("tree", fault, text)

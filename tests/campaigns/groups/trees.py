@@ -7,9 +7,12 @@ kube-scheduler keeps it.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final
 
 from tests.campaigns.groups.model import GroupState, Model, PodState
 from tests.campaigns.groups.scenarios import GroupPlan
+
+APART: Final = "its pods are in several domains"
 
 
 def placed(model: Model, group: GroupState) -> list[PodState]:
@@ -25,7 +28,6 @@ def is_complete(plan: GroupPlan, parts: Mapping[int, int], pods: Iterable[PodSta
 
 
 def faults(
-    model: Model,
     plan: GroupPlan,
     parts: Mapping[int, int],
     before: Collection[PodState],
@@ -38,13 +40,16 @@ def faults(
             yield "a part of one of its groups starts"
     if not is_complete(plan, parts, (*before, *sent)):
         yield "too few of its groups start"
-    levels = [(plan.required, range(len(plan.parts)))]
-    levels += [(each.required, range(part, part + 1)) for part, each in enumerate(plan.parts)]
-    for level, members in levels:
-        nodes = [model.nodes[pod.place] for pod in (*before, *sent) if pod.part in members and pod.place]
-        domains = {node.labels.get(level) for node in nodes if node.exists}
-        if level and len(domains) > 1 and any(pod.part in members for pod in sent):
-            yield "its pods are in several domains"
+
+
+def is_apart(model: Model, plan: GroupPlan, pod: PodState, placed: Iterable[PodState]) -> bool:
+    """Whether a pod is in another domain than others of its tree, or of its part, as long as these are there."""
+    levels = [(plan.required, range(len(plan.parts))), (plan.parts[pod.part].required, (pod.part,))]
+    for level, parts in levels:
+        nodes = [model.nodes[each.place] for each in (pod, *placed) if each.part in parts]
+        if level and len({node.labels.get(level) for node in nodes if node.exists}) > 1:
+            return True
+    return False
 
 
 def starts(model: Model, group: GroupState, waiting: Collection[PodState], free: dict[str, int]) -> list[PodState]:
