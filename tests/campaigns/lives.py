@@ -9,9 +9,11 @@ kind of finding, and how many had which kind of event. Exit code 1: a rule was v
 """
 
 import argparse
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeVar
 
@@ -72,6 +74,17 @@ class Figures:
     def __str__(self) -> str:
         count = len({number for numbers in self.found.values() for number in numbers})
         return f"{self.scenarios:,} scenarios, {count:,} with findings"
+
+
+@contextmanager
+def unlogged(level: int) -> Iterator[None]:
+    """Log nothing of this level or below."""
+    before = logging.root.manager.disable
+    logging.disable(level)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def main(campaign: Campaign) -> int:

@@ -35,10 +35,9 @@ EXPECTED: Final = (
 
 def play(scenario: Scenario) -> Record:
     """Play one scenario."""
-    logging.disable(logging.WARNING)
     record = Record()
     try:
-        with patch("time.time", _time_of_day), _errors_of(record):
+        with patch("time.time", _time_of_day), lives.unlogged(logging.WARNING), _errors_of(record):
             world = World(scenario, record)
             with world:
                 _live(world)

@@ -13,8 +13,8 @@ from tests.campaigns.quota.world import Scenario, World
 
 
 def _play(found: Scenario) -> Played:
-    logging.disable(logging.CRITICAL)
-    return play(found)
+    with lives.unlogged(logging.CRITICAL):
+        return play(found)
 
 
 def _shortest(seed: int, number: int, kind: str) -> Played:
