@@ -44,9 +44,6 @@ from scheduler.framework.preemption.victims import NEVER, priority_of
 
 ONGOING: Final = fw.Status(fw.Code.SUCCESS, ("ongoing preemption on nominated nodes",))
 
-ASKED: Final = "DefaultPreemption was asked"
-"""In the state of a cycle: other plugins leave what is a matter of nodes alone to it."""
-
 _MAX_INT32: Final = 2**31 - 1
 
 NO_ROWS: Final = np.zeros(0, np.intp)
@@ -132,7 +129,6 @@ class DefaultPreemption(
         self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]
     ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
         """Nominate a node and begin to evict, or say why not. Raises PluginError."""
-        state.write(ASKED, True)
         started, answer = time.perf_counter(), None
         try:
             answer = self._preempt(state, pod, node_to_status)
@@ -148,7 +144,6 @@ class DefaultPreemption(
         extenders: fw.PreemptionExtenders,
     ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
         """Let extenders choose among the candidates first. Raises AttemptFailed, PluginError, Overtaken."""
-        state.write(ASKED, True)
         started, answer = time.perf_counter(), None
         try:
             answer = await self._preempt_with_extenders(state, pod, node_to_status, extenders)

@@ -231,7 +231,7 @@ def build_engine(
     groups = AdaptedGroups(objects, gates, now)
     shares = AdaptedShares(nominator, groups, objects)
 
-    def handle(profile_name: str) -> tuple[EngineHandle, ProfileObjects, ProfileShared]:
+    def handle(profile_name: str, plugins: ProfilePlugins) -> tuple[EngineHandle, ProfileObjects, ProfileShared]:
         of_profile = ProfileObjects(objects)
         shared = ProfileShared(sharing, of_profile)
         made = EngineHandle(
@@ -256,6 +256,7 @@ def build_engine(
             shares=shares,
             preemptions=preemptions,
             feature_gates=gates.switched_on(),
+            post_filters=tuple(map(type, plugins.at["post_filter"])),
         )
         return made, of_profile, shared
 

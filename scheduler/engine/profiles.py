@@ -131,7 +131,7 @@ class Resources:
         )
 
 
-MakeHandle = Callable[[str], tuple[EngineHandle, ProfileObjects, ProfileShared]]
+MakeHandle = Callable[[str, ProfilePlugins], tuple[EngineHandle, ProfileObjects, ProfileShared]]
 """Profile name → framework."""
 
 MakePlugins = Callable[[ProfileSpec, Registry], ProfilePlugins]
@@ -183,7 +183,7 @@ class Profiles:
         made: dict[str, _Running] = {}
         with ExitStack() as undo:
             for name, of_profile in plugins.items():
-                handle, objects, shared = self._handle(name)
+                handle, objects, shared = self._handle(name, of_profile)
                 undo.callback(shared.close)
                 undo.callback(objects.close)
                 yield from of_profile.starting(handle)

@@ -1,6 +1,6 @@
 """The scheduler's services for its plugins. The roles are Protocols, implemented in upper packages."""
 
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol, Self, TypeAlias, TypeVar
@@ -399,3 +399,5 @@ class Handle:
     """The preemptions that are under way, of all profiles."""
     feature_gates: frozenset[str] = frozenset()
     """The enabled ones of the feature gates that plugins use."""
+    post_filters: Sequence[type] = ()
+    """The classes of the profile's PostFilter plugins, in their order."""

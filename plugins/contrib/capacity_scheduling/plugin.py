@@ -19,7 +19,7 @@ import numpy as np
 
 from plugins.contrib.capacity_scheduling.pod_groups import group_victims
 from plugins.contrib.capacity_scheduling.victims import MAX_CANDIDATES, Found, VictimSearch
-from plugins.default_preemption.plugin import ASKED
+from plugins.default_preemption.plugin import DefaultPreemption
 from plugins.node_resources.lower_requests import askers, lowered_to
 from plugins.shared.eviction.budgets import BUDGET_PARTS, POD_DISRUPTION_BUDGET, Budgets
 from plugins.shared.eviction.eligibility import (
@@ -135,6 +135,8 @@ class CapacityScheduling(
         self._shares = handle.shares
         self._groups = handle.pod_groups
         self._executor = Executor(handle, self.name)
+        self._leaves_nodes = any(issubclass(each, DefaultPreemption) for each in handle.post_filters)
+        """Whether what is a matter of nodes alone is up to DefaultPreemption."""
 
     def kept(self) -> Executor:
         """The preemptions that are under way: their preemptors still have to wait for them."""
@@ -203,11 +205,11 @@ class CapacityScheduling(
     ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
         """Nominate a node and begin to evict, or say why not. Raises PluginError.
 
-        Pods without quota evict only others without, of lower priority. Where DefaultPreemption was asked before, only
-        pods that their quota refuses evict any.
+        Pods without quota evict only others without, of lower priority. With DefaultPreemption, too, only those evict
+        any that their quota refuses.
         """
         reclaim = self._shares.reclaim(pod)
-        if reclaim is None or (state.get(ASKED, bool) and reclaim.fits()):
+        if reclaim is None or (self._leaves_nodes and reclaim.fits()):
             return None, WITHOUT_REASON
         try:
             return self._preempt(reclaim, state, pod, node_to_status)
@@ -220,7 +222,7 @@ class CapacityScheduling(
         newest = newest_of(pod, self._handle)
         if self._groups.name_of(newest):
             return None, OF_GROUP
-        no_node = None if state.get(ASKED, bool) else fw.PostFilterResult("")  # or DefaultPreemption has decided it
+        no_node = None if self._leaves_nodes else fw.PostFilterResult("")
         if self._is_due(newest.uid):
             return no_node, IN_VAIN
         ineligible = self.ineligibility(reclaim, newest, node_to_status)
@@ -237,7 +239,7 @@ class CapacityScheduling(
         rows = np.roll(rows, -state.attempt * MAX_CANDIDATES)
         run = handle.dry_runs.begin(state, newest)
         search = VictimSearch(newest, reclaim, run, handle, rows, tuple(leaving(handle)))
-        if (wait := search.wait(for_quota_alone=bool(state.get(ASKED, bool)))) is not None:
+        if (wait := search.wait(for_quota_alone=self._leaves_nodes)) is not None:
             return None, wait
         found = search.search()
         if found is None:

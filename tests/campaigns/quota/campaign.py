@@ -40,7 +40,15 @@ def _smaller(found: Scenario) -> Iterator[Scenario]:
 
 def _simpler(world: World) -> Iterator[World]:
     plain = World(world.source, world.quotas, world.nodes)
-    for name in ("replaced_after", "grace", "order", "default_preemption", "decisions_at_once", "has_budgets"):
+    for name in (
+        "replaced_after",
+        "grace",
+        "order",
+        "default_preemption",
+        "decisions_at_once",
+        "has_budgets",
+        "quota_first",
+    ):
         if getattr(world, name) != getattr(plain, name):
             yield replace(world, **{name: getattr(plain, name)})
     for quota in world.quotas:

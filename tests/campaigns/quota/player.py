@@ -324,7 +324,7 @@ class Played:
 def _settings(world: World) -> Iterator[str]:
     yield f"quotas: {world.source}"
     yield f"order: {world.order}"
-    yield f"DefaultPreemption {'on' if world.default_preemption else 'off'}"
+    yield f"DefaultPreemption {world.preemption}"
     yield "nodes enough" if world.has_ample_nodes else "nodes short"
     yield f"pods end in {world.grace:g} s"
     yield f"PodDisruptionBudgets: {'some' if world.has_budgets else 'none'}"

@@ -32,6 +32,7 @@ def scenario(seed: int, number: int) -> Scenario:
         replaced_after=chance.choice((None, 0.0, 2.0)),
         decisions_at_once=random.Random(f"{seed} {number} at once").choice((1, 3, 1_000)),
         has_budgets=random.Random(f"{seed} {number} budgets").random() < 0.25,
+        quota_first=random.Random(f"{seed} {number} quota first").random() < 0.3,
     )
     events = _with_daemons(random.Random(f"{seed} {number} daemons"), world, _Events(chance, world, has_gpus).all())
     return Scenario(world, tuple(events))

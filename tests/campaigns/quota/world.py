@@ -28,7 +28,6 @@ _PLUGINS: Final = (
     "TaintToleration",
     "NodeAffinity",
     "NodeResourcesFit",
-    "DefaultPreemption",
     "DefaultBinder",
     "CapacityScheduling",
     "Coscheduling",
@@ -83,11 +82,20 @@ class World:
     has_budgets: bool = False
     """Whether PodDisruptionBudgets protect some of the pods."""
 
+    quota_first: bool = False
+    """Whether CapacityScheduling is asked before DefaultPreemption."""
+
     @property
     def evicts(self) -> bool:
         """Whether any pod may be evicted, so that budgets are read."""
         declares = any(quota.reclaim != "Never" or quota.within != "Never" for quota in self.quotas)
         return self.default_preemption or self.source != DECLARED or declares
+
+    @property
+    def preemption(self) -> str:
+        if not self.default_preemption:
+            return "off"
+        return "after CapacityScheduling" if self.quota_first else "on"
 
     @property
     def has_ample_nodes(self) -> bool:
@@ -101,7 +109,7 @@ class World:
     def __str__(self) -> str:
         settings = (
             f"{self.source} quotas, order {self.order}",
-            f"DefaultPreemption {'on' if self.default_preemption else 'off'}",
+            f"DefaultPreemption {self.preemption}",
             f"nodes of {', '.join(map(str, self.nodes))} cores",
             f"pods end in {self.grace:g} s",
             "none is replaced"
@@ -154,7 +162,9 @@ def config_of(world: World) -> Config:
         arguments["kueueQueues"] = True
     if world.source == DECLARED:
         arguments["shares"] = [_declared(quota, quota in world.leaves) for quota in world.quotas]
-    names = [name for name in _PLUGINS if world.default_preemption or name != "DefaultPreemption"]
+    names = list(_PLUGINS)
+    if world.default_preemption:
+        names.insert(len(names) if world.quota_first else 0, "DefaultPreemption")
     profile = {
         "schedulerName": "default-scheduler",
         "plugins": {"multiPoint": {"disabled": [{"name": "*"}], "enabled": [{"name": name} for name in names]}},

@@ -45,6 +45,7 @@ class Life(Scheduler):
         grace: float = 30.0,
         longer: float = 0.0,
         default_preemption: bool = True,
+        quota_first: bool = False,
         without: tuple[str, ...] = (),
         quotas: Mapping[str, int] = NOTHING,
         cpu: int = 0,
@@ -52,8 +53,8 @@ class Life(Scheduler):
     ) -> None:
         """Without `shares`, ElasticQuotas count. `longer`: how much longer each victim takes than the one before.
 
-        `quotas`: ElasticQuotas: team → its cores; `cpu`: those of the node `n`; `arguments`: further ones of
-        CapacityScheduling.
+        `quota_first`: whether CapacityScheduling is asked before DefaultPreemption. `quotas`: ElasticQuotas: team → its
+        cores; `cpu`: those of the node `n`; `arguments`: further ones of CapacityScheduling.
         """
 
         class Declaring(CapacityScheduling):
@@ -64,7 +65,8 @@ class Life(Scheduler):
         left_out = without if default_preemption else (*without, "DefaultPreemption")
         enabled = [each for each in default.multi_point.enabled if each.name not in left_out]
         own = [PluginRef(each.name) for each in (Declaring, Coscheduling) if each.name not in left_out]
-        plugins = replace(default, multi_point=PluginSet((*enabled, *own)))
+        refs = (*own, *enabled) if quota_first else (*enabled, *own)
+        plugins = replace(default, multi_point=PluginSet(refs))
         registry: Registry = {**IN_TREE, Declaring.name: Declaring, Coscheduling.name: Coscheduling}
         super().__init__(Config((ProfileSpec(PROFILE, plugins),)), registry)
         self._grace, self._longer = grace, longer

@@ -208,6 +208,30 @@ def test_a_claimant_that_counts_on_the_victims_of_another_keeps_its_node_until_t
         assert len(life.victims) == 4
 
 
+@pytest.mark.parametrize("quota_first", [False, True])
+def test_nodes_are_up_to_default_preemption_whichever_plugin_is_first(quota_first: bool) -> None:
+    shares = (ROOT, a_team("a", 4, reclaim="Any"), a_team("b"), a_team("c", 4))
+    with Life(*shares, grace=5, quota_first=quota_first, cpu=4) as life:
+        life.pods(4, "b", wait=1)
+        equal, important = life.pod("equal", "a", wait=10), life.pod("important", "a", priority=5, wait=10)
+
+        assert life.outcome(important).node == "n"
+        assert not life.outcome(equal).node
+        assert len(life.victims) == 1
+
+
+def test_what_default_preemption_nominates_stays_when_quota_is_asked_before_it() -> None:
+    with Life(ROOT, a_team("a", 9, reclaim="Any"), grace=60, quota_first=True, cpu=3) as life:
+        life.set_node(a_node("m", cpu=1))
+        life.pods(4, "a", wait=1)
+        waiting = [life.pod(name, "a", priority=3, wait=1) for name in ("first", "second", "third")]
+        nominated = [life.outcome(each).nominated_node for each in waiting]
+        life.end(*{f"a/a{number}" for number in range(4)} - set(life.victims), wait=10)
+
+        assert [life.outcome(each).nominated_node for each in waiting] == nominated
+        assert len(life.victims) == 3
+
+
 def short_of_nodes(within_share: Literal["Never", "LowerPriority"] = "Never") -> Life:
     """Six cores of quota, which `c` is guaranteed and `b` borrows. All nodes are small."""
     return Life(
