@@ -44,6 +44,16 @@ FOR_TREES: Final = ("GangScheduling", "TopologyPlacementGenerator", "PodGroupPod
 GATES: Final = ("GenericWorkload", "TopologyAwareWorkloadScheduling", "CompositePodGroup")
 BUDGET: Final = "policy/PodDisruptionBudget"
 PROTECTED: Final = {"protected": "yes"}
+AMPLE_QUOTA: Final = {
+    "name": "CapacityScheduling",
+    "args": {
+        "elasticQuotas": False,
+        "shares": [
+            {"name": "root", "minimum": {"cpu": "10000"}},
+            {"name": "all", "parent": "root", "namespaces": ["default"], "minimum": {"cpu": "1000"}, "reclaim": "Any"},
+        ],
+    },
+}
 CORDONED: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 UNREACHABLE: Final = (
     Taint(key="node.kubernetes.io/unreachable", effect="NoSchedule"),
@@ -59,7 +69,11 @@ TOLERATIONS: Final = [
 @cache
 def config(settings: Settings) -> Config:
     """Return the configuration of a scenario."""
-    further = {"DefaultPreemption": settings.preempts, **dict.fromkeys(FOR_TREES, settings.has_trees)}
+    further = {
+        "DefaultPreemption": settings.preempts,
+        "CapacityScheduling": settings.has_quota,
+        **dict.fromkeys(FOR_TREES, settings.has_trees),
+    }
     names = [*PLUGINS, *(name for name, is_on in further.items() if is_on)]
     gates, _ = read_gates([",".join(f"{gate}=true" for gate in GATES)] if settings.has_trees else [])
     multi_point = {"disabled": [{"name": "*"}], "enabled": [{"name": name} for name in names]}
@@ -67,7 +81,9 @@ def config(settings: Settings) -> Config:
         {
             "apiVersion": "kubescheduler.config.k8s.io/v1",
             "kind": "KubeSchedulerConfiguration",
-            "profiles": [{"schedulerName": PROFILE, "plugins": {"multiPoint": multi_point}}],
+            "profiles": [
+                {"schedulerName": PROFILE, "plugins": {"multiPoint": multi_point}, "pluginConfig": [AMPLE_QUOTA]}
+            ],
             "loadmaster": {
                 "topologyLevels": list(settings.levels),
                 "groupReservationSeconds": settings.reservation_seconds,

@@ -28,6 +28,8 @@ class Settings:
     """Whether PodDisruptionBudgets protect some pods that are in no group."""
     has_trees: bool = False
     """Whether the feature gates for CompositePodGroups are on."""
+    has_quota: bool = False
+    """Whether all pods count in a quota that is never short, so that it changes nothing."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,7 @@ KINDS: Final = {
 def scenario(seed: int, number: int) -> Scenario:
     """Return a scenario."""
     draw = Draw(f"{seed} {number}")
-    settings = replace(_settings(draw), has_budgets=number % 4 == 3)
+    settings = replace(_settings(draw), has_budgets=number % 4 == 3, has_quota=number % 5 == 4)
     nodes = tuple(_nodes(draw))
     largest = max(node.cpu for node in nodes)
     groups = tuple(
