@@ -191,7 +191,7 @@ def goes_first(state: State, waiting: Pod, started: Pod, taken: Sequence[Pod]) -
     apart = state.apart(waiting.quota, started.quota), state.apart(started.quota, waiting.quota)
     shares = [names[-1 if _is_fair(state) else 0] for names in apart]
     first, second = (
-        (not state.within(share, pod, before), -state.quotas[share].priority)
+        (not state.within(share, pod, before), -state.quotas[pod.quota].priority)
         for share, pod in zip(shares, (waiting, started), strict=True)
     )
     if first == second and state.world.order == "Priority":
