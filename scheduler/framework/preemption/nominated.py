@@ -17,14 +17,15 @@ def yields_to(pod: Pod, other: Pod, node_name: str, nominator: PodNominator) -> 
 
     It does to one of the same or a higher priority, and to one for which others are evicted: unless they are for this
     pod, too, on that node, and that began before the other one was nominated. A more important one that was nominated
-    there before that keeps its place as long as all of them are there: they count in addition to what is kept.
+    there before that keeps its place as long as all of them are there: they count in addition to what is kept. Then
+    others may have taken its place, and what was freed for this pod is left.
     """
     kept = nominator.kept
     number, own = kept.get(other.uid), kept.get(pod.uid)
     if number is None:
         if other.priority < pod.priority or other.uid == pod.uid:
             return False
-        is_later = own is not None and nominator.kept_before(other.uid) >= own
+        is_later = own is not None and (nominator.has_gained(pod.uid) or nominator.kept_before(other.uid) >= own)
     elif own is None and other.priority < pod.priority and not nominator.has_gained(other.uid):
         return nominator.node_of(pod.uid) != node_name or nominator.kept_before(pod.uid) >= number
     elif own is None or number <= own:

@@ -106,12 +106,13 @@ def test_nominations_may_change_during_an_iteration_over_a_node() -> None:
         pytest.param("any", "second", "n1", True, id="all others yield, whatever the priorities"),
         pytest.param("first", "later", "n1", False, id="also one of a higher priority that was nominated later"),
         pytest.param("first", "earlier", "n1", True, id="but not one that was nominated before"),
+        pytest.param("gaining", "earlier", "n1", False, id="unless some of what is kept for it is free"),
     ],
 )
 def test_of_pods_for_which_others_are_evicted_the_first_has_the_node_that_it_waits_for(
     pod: str, other: str, node: str, yields: bool
 ) -> None:
-    names = ("first", "sibling", "second", "any", "earlier", "later")
+    names = ("first", "sibling", "second", "any", "gaining", "earlier", "later")
     nominator, pods = Nominator(), {uid: a_pod(uid, uid=uid, priority=int(uid in names[-2:])) for uid in names}
     nominator.add(pods["earlier"], "n1")
     nominator.add(pods["first"], "n1")
@@ -119,6 +120,9 @@ def test_of_pods_for_which_others_are_evicted_the_first_has_the_node_that_it_wai
     nominator.add(pods["later"], "n1")
     nominator.keep(("second",))
     nominator.add(pods["second"], "n2")
+    nominator.add(pods["gaining"], "n1")
+    nominator.keep(("gaining",))
+    nominator.gain(("gaining",))
     nominator.delete("first")
     nominator.update(pods["earlier"], pods["earlier"])
 
