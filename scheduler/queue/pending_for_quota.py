@@ -8,6 +8,7 @@ Those that leave to be tried before they have space stay known until then: they 
 meanwhile.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -69,6 +70,9 @@ class PendingForQuota(Generic[R]):
         self._by_source: dict[Hashable, dict[EntityKey, None]] = {}
         self.due: dict[Hashable, Entry] = {}
         """Those that will be tried. Mostly empty, so that the queue need not ask."""
+        self._due_kinds: dict[EntityKey, Hashable] = {}
+        """The kind of each of these."""
+        self._due_of_kind: Counter[Hashable] = Counter()
 
     def __len__(self) -> int:
         return len(self.requests)
@@ -129,9 +133,24 @@ class PendingForQuota(Generic[R]):
 
     def leave(self, key: EntityKey) -> None:
         """Have an entry wait no longer, if it does, since it will be tried."""
+        request = self.requests.get(key)
         entry = self.remove(key)
-        if entry is not None:
+        if request is not None and entry is not None:
             self.due[key] = entry
+            self._due_kinds[key] = request.kind
+            self._due_of_kind[request.kind] += 1
+
+    def tried(self, key: EntityKey) -> None:
+        """An entry that was due is being tried, or is gone."""
+        if self.due.pop(key, None) is not None:
+            kind = self._due_kinds.pop(key)
+            self._due_of_kind[kind] -= 1
+            if not self._due_of_kind[kind]:
+                del self._due_of_kind[kind]
+
+    def is_due(self, kind: Hashable) -> bool:
+        """Say whether an entry of a kind will be tried."""
+        return kind in self._due_of_kind
 
     def rekey(self, key: EntityKey) -> None:
         """Move an entry to its new place, if it is here."""
@@ -166,6 +185,8 @@ class PendingForQuota(Generic[R]):
         """Forget all entries."""
         for each in (self._kinds, self.requests, self._by_source, self.due):
             each.clear()
+        self._due_kinds.clear()
+        self._due_of_kind.clear()
 
     def check_invariants(self) -> None:
         """Each is of one kind, and in order. For tests and debugging."""
@@ -174,6 +195,8 @@ class PendingForQuota(Generic[R]):
             assert len(entries), kind
             entries.check_invariants()
             assert all(self.requests[entry.key].kind == kind for entry in entries)
+        assert self._due_kinds.keys() == self.due.keys()
+        assert self._due_of_kind == Counter(self._due_kinds.values())
         assert {key for keys in self._by_source.values() for key in keys} <= self.requests.keys()
 
     def _order(self, entry: Entry) -> tuple[bool, Any]:

@@ -116,7 +116,7 @@ class Places:
 
     def _take_out(self, key: EntityKey) -> Entry | None:
         """Take an entry out of its place."""
-        self.pending_for_quota.due.pop(key, None)
+        self.pending_for_quota.tried(key)
         queued = self._active.remove(key) or self._backoff.remove(key) or self._unschedulable.remove(key)
         return queued or self.pending_for_quota.remove(key) or self._held.remove(key)
 

@@ -75,7 +75,7 @@ class SchedulingQueue(Incoming):
             self._count_incoming("active", POP_FROM_BACKOFF_Q, queued)
         queued.attempts += 1
         if self.pending_for_quota.due:
-            self.pending_for_quota.due.pop(queued.key, None)
+            self.pending_for_quota.tried(queued.key)
         if isinstance(queued, QueuedGroup):
             for each in self._entries.begin(queued):
                 each.attempts += 1

@@ -70,9 +70,13 @@ class Ledger:
         return self.reservations.seen_by(self.tree, asked.need, rank_of, goes_ahead or self.goes_ahead)
 
     def goes_ahead_of_pending(self, tree: ShareTree, reserved: Rank, request: Rank) -> bool:
-        """Say whether a reservation goes ahead of a request that is pending: all that were woken do."""
-        is_first = reserved.woken > 0 and not request.kept and reserved.share != request.share
-        return is_first or self.goes_ahead(tree, reserved, request)
+        """Say whether a reservation goes ahead of a request that is pending: all of other shares that were woken do."""
+        rule = self.goes_ahead if reserved.share == request.share else self.woken_go_ahead
+        return rule(tree, reserved, request)
+
+    def woken_go_ahead(self, tree: ShareTree, reserved: Rank, request: Rank) -> bool:
+        """Say the same if those of its own share that were woken did, too."""
+        return (reserved.woken > 0 and not request.kept) or self.goes_ahead(tree, reserved, request)
 
     def stays_ahead(self, tree: ShareTree, reserved: Rank, request: Rank) -> bool:
         """Say whether a reservation goes ahead of a request also when those were tried that were woken."""

@@ -91,6 +91,11 @@ class Reservations:
         """Yield those with which pods were woken."""
         return (each for rank, found in self.by_rank.items() if rank.woken for each in found.values())
 
+    def woken_behind(self, share: str, priority: int) -> list[Reservation]:
+        """Return those with which less important pods of a share were woken."""
+        ranks = [each for each in self.by_rank if each.woken and each.share == share and each.priority < priority]
+        return [each for rank in ranks for each in self.by_rank[rank].values()]
+
     def make(self, tree: ShareTree, reservation: Reservation) -> None:
         """Count a reservation; its pods have no other."""
         rank = reservation.rank

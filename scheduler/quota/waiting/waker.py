@@ -304,6 +304,9 @@ class Waker(PodListener, QuotaListener):
             self._wake_kept(kind, label, stuck)
             self._offer(heads, kind)
         while (candidate := heads.take()) is not None:
+            if self._takes_over(candidate.kind):
+                self._wake(label, root)  # others may go ahead of it there
+                return
             if self._wake_first(candidate.kind, label, stuck):
                 self._offer(heads, candidate.kind)
 
@@ -331,6 +334,11 @@ class Waker(PodListener, QuotaListener):
             self._reserving.release(entry.pod.uid)
             stuck[kind] += 1
         return not is_due and stuck[kind] < MAX_STUCK
+
+    def _takes_over(self, kind: Hashable) -> bool:
+        """Say whether less important ones of its share have no reservation any more for the first entry of a kind."""
+        found = self._first(kind)
+        return found is not None and self._shares.take_over(*found[1])
 
     def _first(self, kind: Hashable) -> tuple[Entry, Request] | None:
         """Return the first entry of a kind with what it needs, or the one of this key that will be tried without
@@ -393,7 +401,12 @@ class Waker(PodListener, QuotaListener):
         return first is not None and self._shares.is_guaranteed(*first[1])
 
     def _try_first(self, kind: Kind, label: str) -> None:
-        """Let the first entry of a kind that no other plugin keeps back be tried, whether there is space for it."""
+        """Let the first entry of a kind that no other plugin keeps back be tried, whether there is space for it.
+
+        None is as long as an earlier one has not been: it may wait for its backoff.
+        """
+        if self._pending.is_due(kind):
+            return
         for _ in range(MAX_STUCK):
             first = self._pending.first(kind)
             if first is None or self._queue.wake(first[0].key, label):

@@ -144,10 +144,11 @@ def test_those_that_leave_to_be_tried_are_known_until_they_are() -> None:
         queue.refused(large(uid), QUOTA)
     for uid in ("gone", "tried"):
         queue.activate([uid])
-    assert list(pending.due) == ["gone", "tried"]
+    kind = pending.request("waiting").kind
+    assert (list(pending.due), pending.is_due(kind)) == (["gone", "tried"], True)
 
     queue.delete("gone")
     assert list(pending.due) == ["tried"]
     queue.pop_one()
 
-    assert not pending.due
+    assert (list(pending.due), pending.is_due(kind)) == ([], False)

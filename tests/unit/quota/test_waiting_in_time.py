@@ -199,6 +199,37 @@ def test_a_group_that_loses_a_member_has_its_space_before_a_newer_pod_and_evicts
         assert life.victims == []
 
 
+def test_a_guaranteed_pod_goes_before_a_borrower_that_is_more_important_than_one_just_woken() -> None:
+    with Life(default_preemption=False, quotas={"a": 1, "b": 6}, cpu=100) as life:
+        life.pods(3, "a")
+        life.pods(2, "b", cpu=2, wait=1)
+        for team, cpu, priority in (("b", 2, 0), ("a", 1, 0), ("a", 2, 5)):
+            pod = a_pod(f"late-{cpu}", namespace=team, scheduler_name=PROFILE, requests={"cpu": cpu}, priority=priority)
+            life.create(newer(pod, preemption_policy="Never"))
+        life.advance(20)
+
+        life.end("a/a0", "a/a1", wait=1)
+
+        assert life.with_node("b") == ["b/b0", "b/b1", "b/late-2"]
+
+
+def test_an_equal_pod_does_not_evict_before_an_older_one_that_waits_for_its_backoff() -> None:
+    shares = (ROOT, a_team("a", 4, reclaim="LowerPriority"), a_team("b"))
+    with Life(*shares, default_preemption=False, grace=1, cpu=100) as life:
+        life.pods(4, "b", priority=10, wait=1)
+        older = life.pod("older", "a", cpu=2, priority=5)
+        for number in range(4):  # each time it is tried, and waits longer
+            life.advance(20)
+            life.set_node(a_node(f"m{number}", cpu=0))
+        newer = life.pod("newer", "a", cpu=2, priority=5)
+        life.pod("low0", "b")
+        life.pod("low1", "b", wait=2)
+
+        life.end("b/b0", "b/b1", wait=20)
+
+        assert (bool(life.outcome(older).node), bool(life.outcome(newer).node)) == (True, False)
+
+
 def test_a_small_pod_does_not_wait_for_the_backoffs_of_groups_that_have_space_and_lack_nodes() -> None:
     shares = (DeclaredShare("root", minimum={"cpu": 4}), *(a_team(name, reclaim="Any") for name in "abcd"))
     with Life(*shares, default_preemption=False) as life:
