@@ -11,12 +11,16 @@ kind of finding, and how many had which kind of event. Exit code 1: a rule was v
 import argparse
 import logging
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, Protocol, TypeVar
 
+from scheduler.config.types import Config
+from scheduler.engine.engine import queue_settings
+from scheduler.runtime.registry import Registry
 from scheduler.testing import Scheduler
 
 T = TypeVar("T")
@@ -171,6 +175,19 @@ class Restartable(Scheduler):
             await self._start()
 
         self._runner.run(anew())
+
+    def reload(self, config: Config, registry: Registry) -> None:
+        """Put another configuration to work, as the reloader does."""
+        self._do(partial(self._use, registry=registry), (config,))
+
+    def _use(self, config: Config, registry: Registry) -> None:
+        engine = self.engine
+        prepared = engine.profiles.prepare(config, registry)
+        engine.profiles.hand_over(prepared)
+        changed = engine.profiles.swap(prepared)
+        engine.use(config, queue_settings(config, engine.frameworks, engine.roster.extenders), changed)
+        deque(engine.handlers.profiles_changed(), 0)
+        deque(engine.queue.ask_again(changed), 0)
 
 
 def shortest(found: T, smaller: Callable[[T], Iterator[T]], fails: Callable[[T], bool]) -> T:

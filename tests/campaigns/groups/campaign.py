@@ -72,14 +72,7 @@ def _time_of_day() -> float:
 
 
 def _live(world: World) -> None:
-    life = Life(world)
-    world.act(life.begin, 1)
-    for step in world.scenario.steps:
-        if step.kind == "restart":
-            world.restart()
-        world.act(partial(life.do, step), step.wait)
-        if step.wait > QUIET_SECONDS and world.now() - world.last_change > QUIET_SECONDS:
-            QuietPoint(world).check()
+    _play_steps(world)
     world.is_calm = True
     world.server.fates = []
     world.act(lambda: None, END_SECONDS)
@@ -100,6 +93,20 @@ def _live(world: World) -> None:
     pairs = list(QuietPoint(world).damaged_pairs())
     if pairs and world.scenario.settings.preempts and world.scenario.settings.damaged_seconds:
         _check_damaged(world, pairs)
+
+
+def _play_steps(world: World) -> None:
+    """Let everything happen that a scenario says."""
+    life = Life(world)
+    world.act(life.begin, 1)
+    for step in world.scenario.steps:
+        if step.kind == "restart":
+            world.restart()
+        world.act(partial(life.do, step), step.wait)
+        if world.scenario.settings.reloads:
+            world.reload_alike()
+        if step.wait > QUIET_SECONDS and world.now() - world.last_change > QUIET_SECONDS:
+            QuietPoint(world).check()
 
 
 def _check_damaged(world: World, pairs: Collection[tuple[list[str], list[str]]]) -> None:

@@ -30,6 +30,8 @@ class Settings:
     """Whether the feature gates for CompositePodGroups are on."""
     has_quota: bool = False
     """Whether all pods count in a quota that is never short, so that it changes nothing."""
+    reloads: bool = False
+    """Whether the configuration is loaded again and again, so that all plugins are made anew. It changes nothing."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ KINDS: Final = {
 def scenario(seed: int, number: int) -> Scenario:
     """Return a scenario."""
     draw = Draw(f"{seed} {number}")
-    settings = replace(_settings(draw), has_budgets=number % 4 == 3, has_quota=number % 5 == 4)
+    settings = replace(_settings(draw), has_budgets=number % 4 == 3, has_quota=number % 5 == 4, reloads=number % 7 == 6)
     nodes = tuple(_nodes(draw))
     largest = max(node.cpu for node in nodes)
     groups = tuple(

@@ -24,8 +24,6 @@ from scheduler.api.objects import (
 from scheduler.api.pods.pod import Pod
 from scheduler.api.quota import kueue
 from scheduler.api.quota.elastic_quotas import ElasticQuota, ElasticQuotaSpec
-from scheduler.config.types import Config
-from scheduler.engine.engine import queue_settings
 from scheduler.explain.documents import ShareAmounts
 from scheduler.explain.shares import report_on_shares
 from scheduler.framework.errors import BindRejected
@@ -149,7 +147,7 @@ class Cluster(Restartable):
         quotas = {each.name: each for each in self._world.quotas} | {quota.name: quota}
         self._world = dataclasses.replace(self._world, quotas=tuple(quotas.values()))
         if self._world.source == DECLARED:
-            self._do(self._reconfigure, (config_of(self._world),))
+            self.reload(config_of(self._world), SHIPPED)
         elif self._world.source == ELASTIC:
             spec = ElasticQuotaSpec(_written(quota.minimum), _written(quota.maximum) or None)
             self.put(ELASTIC_QUOTA, ElasticQuota(self._meta("quota", quota.name), spec))
@@ -159,20 +157,12 @@ class Cluster(Restartable):
             spec_of = kueue.CohortSpec(quota.parent, _groups(quota), kueue.FairSharing(quota.weight))
             self.put(COHORT, kueue.Cohort(self._meta(quota.name), spec_of))
 
-    def _reconfigure(self, config: Config) -> None:
-        """Put another configuration to work, as the reloader does."""
-        engine = self.engine
-        prepared = engine.profiles.prepare(config, SHIPPED)
-        engine.profiles.hand_over(prepared)
-        changed = engine.profiles.swap(prepared)
-        engine.use(config, queue_settings(config, engine.frameworks, engine.roster.extenders), changed)
-
     def start_anew(self, nodes: Sequence[Node]) -> None:
         """Let the scheduler end, and start in the same cluster."""
         pods = sorted(self.engine.pods.values(), key=lambda pod: not pod.node_name)
         self.restart()
         if self._world.source == DECLARED:
-            self._do(self._reconfigure, (config_of(self._world),))
+            self.reload(config_of(self._world), SHIPPED)
         self.set_node(*nodes)
         self.begin()
         self.create(*pods)
