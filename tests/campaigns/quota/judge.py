@@ -305,7 +305,8 @@ class Judge:
             # All of that moment have started by now.
             is_first = other.quota == pod.quota or lawful.goes_first(self._state, other, pod, self._taking())
             waits = other.name in self._state.pods and not (other.node and other.started <= at + 1)
-            if waits and is_first and not self._has_lost_to_another(pod, other, at):
+            is_excused = self._has_lost_to_another(pod, other, at) or self._was_represented(pod, other, at)
+            if waits and is_first and not is_excused:
                 self.find("overtaken", f"{pod} of {pod.quota} starts before {other} of {other.quota}, {other.came:g} s")
         self._overtaken.clear()
 
@@ -318,6 +319,17 @@ class Judge:
             and (at <= each.started <= at + 1 or not each.node or each.name in evicted)
             and lawful.is_ahead(state, each, other)
             and not state.lacks(other.quota, other.asks, [rest for rest in taken if rest is not each])
+            for each in taken
+        )
+
+    def _was_represented(self, pod: Pod, other: Pod, at: float) -> bool:
+        """Whether one ahead of it in its quota has started in the same moment that was not to start before the pod."""
+        taken = self._taking()
+        return any(
+            (each.quota, each is pod) == (other.quota, False)
+            and each.rank < other.rank
+            and at <= each.started <= at + 1
+            and not lawful.goes_first(self._state, each, pod, taken)
             for each in taken
         )
 
