@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # loaded once there are shares
     from scheduler.quota.devices import ClaimKey, PodDevices, WithClaims
     from scheduler.quota.ledger import Ledger
     from scheduler.quota.reclaim.running import QuotaUnit, RunningPods, SpareOf
-    from scheduler.quota.reservations import GoesAhead, Rank
+    from scheduler.quota.reservations import GoesAhead, Rank, Reservation
     from scheduler.quota.tree import Share, ShareTree
 
 MAX_REFS: Final = 10_000
@@ -309,15 +309,13 @@ class AdaptedShares:
         ref = self.ref(selector)
         return None if ref is None else self._refusal(ref, need, ref.ledger.goes_ahead_of_pending)
 
-    def take_over(self, selector: ShareSelector, need: Need) -> bool:
-        """Release what less important ones of its share were woken with, if a pending need fits only without that."""
+    def taken_over(self, selector: ShareSelector, need: Need) -> "Collection[Reservation]":
+        """Return what less important ones of its share were woken with if a pending need fits only without that."""
         ref = self.ref(selector)
-        behind = [] if ref is None else ref.ledger.reservations.woken_behind(ref.name, need.pod.priority)
+        behind = () if ref is None else ref.ledger.reservations.woken_behind(ref.name, need.pod.priority)
         if ref is None or not behind or self._refusal(ref, need, ref.ledger.woken_go_ahead) is None:
-            return False
-        for each in behind:
-            self.reserving.release(each.pod.uid)
-        return True
+            return ()
+        return behind
 
     def waits_for_woken(self, selector: ShareSelector, need: Need) -> bool:
         """Return whether only reservations of woken entries leave no space for a need."""

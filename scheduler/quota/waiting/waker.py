@@ -9,7 +9,7 @@ second.
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 from itertools import islice
 from typing import Final
 
@@ -299,13 +299,14 @@ class Waker(PodListener, QuotaListener):
         heads, stuck = self._order.heads(self._has_space), Counter[Hashable]()
         for key in tuple(islice(self._pending.due, MAX_KINDS)):
             self._offer(heads, key)
-        for kind in self._concerned(root):
+        concerned = self._concerned(root)
+        for kind in concerned:
             self._pending.defer(kind)
             self._wake_kept(kind, label, stuck)
             self._offer(heads, kind)
         while (candidate := heads.take()) is not None:
-            if self._takes_over(candidate.kind):
-                self._wake(label, root)  # others may go ahead of it there
+            if self._takes_over(candidate.kind, concerned):
+                self._wake(label, root)
                 return
             if self._wake_first(candidate.kind, label, stuck):
                 self._offer(heads, candidate.kind)
@@ -335,10 +336,23 @@ class Waker(PodListener, QuotaListener):
             stuck[kind] += 1
         return not is_due and stuck[kind] < MAX_STUCK
 
-    def _takes_over(self, kind: Hashable) -> bool:
-        """Say whether less important ones of its share have no reservation any more for the first entry of a kind."""
+    def _takes_over(self, kind: Hashable, others: Collection[Kind]) -> bool:
+        """Release what less important ones of its share were woken with if the first entry of a kind takes it over.
+
+        Only where it borrows, and another kind is guaranteed what it asks for: that goes before it. Return whether it
+        is so.
+        """
         found = self._first(kind)
-        return found is not None and self._shares.take_over(*found[1])
+        if found is None or self._has_no_space(found[1]):
+            return False
+        behind = self._shares.taken_over(*found[1])
+        if not behind or self._shares.is_guaranteed(*found[1]):
+            return False
+        if not any(self._is_guaranteed(each) for each in others if each != kind):
+            return False
+        for each in behind:
+            self._reserving.release(each.pod.uid)
+        return True
 
     def _first(self, kind: Hashable) -> tuple[Entry, Request] | None:
         """Return the first entry of a kind with what it needs, or the one of this key that will be tried without

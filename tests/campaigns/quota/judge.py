@@ -228,10 +228,16 @@ class Judge:
     def _judge_choices(self) -> None:
         # A pod whose binding is refused had its node and quota when others chose in that moment.
         for choice in [each for each in self._choices if each.at != self._refused_at]:
+            of_moment = [each for each in self._choices if each.at == choice.at]
             alone = self._fault(choice, [])
-            if alone and self._fault(choice, [each for each in self._choices if each.at == choice.at]):
+            if alone and self._fault(choice, of_moment) and not self._was_first(choice, of_moment[0].before):
                 self.find(*alone)
         self._choices.clear()
+
+    def _was_first(self, choice: Choice, before: State) -> bool:
+        """Whether a choice breaks no rule if it was made before all others of its moment."""
+        has_all = all(name in before.pods and before.pods[name].node for name in choice.victims)
+        return has_all and choice.claimant in before.pods and not self._fault(replace(choice, before=before), [])
 
     def _fault(self, choice: Choice, made: list[Choice]) -> tuple[str, str] | None:
         """Return the rule that a choice breaks, and how; None if it breaks none.
