@@ -132,7 +132,7 @@ class Resources:
 
 
 MakeHandle = Callable[[str, ProfilePlugins], tuple[EngineHandle, ProfileObjects, ProfileShared]]
-"""Profile name → framework."""
+"""Of a profile's name and its plugins."""
 
 MakePlugins = Callable[[ProfileSpec, Registry], ProfilePlugins]
 """Of a profile of the configuration. Raises ConfigError."""

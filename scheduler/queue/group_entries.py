@@ -86,11 +86,11 @@ class GroupEntries:
         self.members[queued.pod.uid] = queued
         place.add(key, queued)
 
-    def take(self, place: Apart, key: GroupKey) -> Sequence[QueuedPod]:
-        """Take out all that wait apart from a group."""
-        taken = place.of(key)
+    def take_pending(self, key: GroupKey) -> Sequence[QueuedPod]:
+        """Take out all that wait until the attempt of a group is over."""
+        taken = self.pending.of(key)
         for queued in taken:
-            place.remove(queued.pod.uid)
+            self.pending.remove(queued.pod.uid)
             del self.members[queued.pod.uid]
         return taken
 

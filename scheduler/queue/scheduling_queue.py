@@ -126,7 +126,7 @@ class SchedulingQueue(Incoming):
         group.unschedulable_plugins = set(plugins)
         decision = self._decide_about_group(group, code)
         back = [each for each in self._entries.drop(group) if self._come_back(each)]
-        arrived = self._entries.take(self._entries.pending, group.group_key)
+        arrived = self._entries.take_pending(group.group_key)
         if arrived and decision is Requeue.SKIP:
             decision = Requeue.AFTER_BACKOFF
         _count_attempt(group, code, self._now(), keeps_timestamp=code is Code.SUCCESS and bool(back))

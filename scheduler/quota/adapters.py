@@ -312,10 +312,10 @@ class AdaptedShares:
     def taken_over(self, selector: ShareSelector, need: Need) -> "Collection[Reservation]":
         """Return what less important ones of its share were woken with if a pending need fits only without that."""
         ref = self.ref(selector)
-        behind = () if ref is None else ref.ledger.reservations.woken_behind(ref.name, need.pod.priority)
-        if ref is None or not behind or self._refusal(ref, need, ref.ledger.woken_go_ahead) is None:
+        if ref is None:
             return ()
-        return behind
+        behind = ref.ledger.reservations.woken_behind(ref.name, need.pod.priority)
+        return behind if behind and self._refusal(ref, need, ref.ledger.woken_go_ahead) is not None else ()
 
     def waits_for_woken(self, selector: ShareSelector, need: Need) -> bool:
         """Return whether only reservations of woken entries leave no space for a need."""

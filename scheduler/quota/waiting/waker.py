@@ -343,10 +343,8 @@ class Waker(PodListener, QuotaListener):
         is so.
         """
         found = self._first(kind)
-        if found is None or self._has_no_space(found[1]):
-            return False
-        behind = self._shares.taken_over(*found[1])
-        if not behind or self._shares.is_guaranteed(*found[1]):
+        behind = () if found is None else self._shares.taken_over(*found[1])  # mostly none, which is soon known
+        if found is None or not behind or self._has_no_space(found[1]) or self._shares.is_guaranteed(*found[1]):
             return False
         if not any(self._is_guaranteed(each) for each in others if each != kind):
             return False

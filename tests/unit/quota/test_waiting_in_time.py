@@ -221,13 +221,13 @@ def test_an_equal_pod_does_not_evict_before_an_older_one_that_waits_for_its_back
         for number in range(4):  # each time it is tried, and waits longer
             life.advance(20)
             life.set_node(a_node(f"m{number}", cpu=0))
-        newer = life.pod("newer", "a", cpu=2, priority=5)
+        later = life.pod("later", "a", cpu=2, priority=5)
         life.pod("low0", "b")
         life.pod("low1", "b", wait=2)
 
         life.end("b/b0", "b/b1", wait=20)
 
-        assert (bool(life.outcome(older).node), bool(life.outcome(newer).node)) == (True, False)
+        assert (bool(life.outcome(older).node), bool(life.outcome(later).node)) == (True, False)
 
 
 def test_a_small_pod_does_not_wait_for_the_backoffs_of_groups_that_have_space_and_lack_nodes() -> None:
